@@ -1,0 +1,94 @@
+// HostDir: a directory of the host, by file descriptor: how weft reads and writes working trees.
+//
+// Invariants:
+//   H1  No call follows a symlink: every name is one component, opened O_NOFOLLOW relative to a directory that was itself
+//       opened without following. `..`, `.`, empty names and names with '/' or NUL are refused (Code::invalid).
+//   H2  Nothing is written through an existing file: content goes to a new temporary which is then renamed, so a hard link
+//       elsewhere never changes (CASES C29).
+// Threading: const calls from many threads. Errors name the full path.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file_system.h"
+
+namespace weft {
+
+/// Owns a file descriptor.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) {
+      reset();
+      fd_ = other.release();
+    }
+    return *this;
+  }
+  ~Fd() { reset(); }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset();
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+class HostDir {
+ public:
+  /// `path` itself may be or contain symlinks (the user named it).
+  static Result<HostDir> open(const std::string& path);
+
+  Result<HostDir> open_dir(std::string_view name) const;
+  /// A regular file for reading, opened O_NOFOLLOW | O_NONBLOCK and fstat'ed: FIFOs, sockets and devices are refused
+  /// (Code::invalid, "not a regular file") and never block (CASES C14).
+  Result<Fd> open_file(std::string_view name) const;
+  /// lstat. Missing: Code::not_found.
+  Result<FileStatus> status(std::string_view name) const;
+  /// Of this directory itself.
+  Result<FileStatus> self_status() const;
+  /// Entries in directory order (not sorted), without . and ..; kinds from d_type, by fstatat where it is unknown.
+  Result<std::vector<DirectoryEntry>> list() const;
+  Result<std::string> read_link(std::string_view name) const;
+
+  Result<void> make_dir(std::string_view name) const;
+  Result<void> make_symlink(std::string_view name, std::string_view target) const;
+  Result<void> remove_file(std::string_view name) const;
+  Result<void> remove_dir(std::string_view name) const;
+  Result<void> rename(std::string_view from, const HostDir& to_dir, std::string_view to) const;
+  /// Fails with Code::exists instead of replacing (renameat2 RENAME_NOREPLACE).
+  Result<void> rename_new(std::string_view from, const HostDir& to_dir, std::string_view to) const;
+  /// Of a regular file or directory, never through a link.
+  Result<void> set_mode(std::string_view name, std::uint32_t mode) const;
+
+  /// A new file with a short unused name (`.weft-` and 8 hex digits: fits file systems with short names), mode as given less the umask.
+  struct Temporary {
+    std::string name;
+    Fd fd;
+  };
+  Result<Temporary> create_temporary(std::uint32_t mode) const;
+
+  const std::string& path() const { return path_; }
+  int fd() const { return fd_.get(); }
+
+ private:
+  HostDir(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  Fd fd_;
+  std::string path_;
+};
+
+Result<FileStatus> file_status(const Fd& fd, std::string_view path_for_errors);
+/// Up to out.size() bytes at the file position, 0 at the end; restarts on EINTR.
+Result<std::size_t> read_some(const Fd& fd, std::span<char> out, std::string_view path_for_errors);
+Result<void> write_all(const Fd& fd, ByteView data, std::string_view path_for_errors);
+
+}  // namespace weft

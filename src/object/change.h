@@ -1,0 +1,138 @@
+// Changes and the ops in them. Format: docs/FORMATS.md, "Change". The id of a change is the SHA-256 of its encoding.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "object/tree.h"
+#include "object/version.h"
+
+namespace weft::object {
+
+struct Timestamp {
+  std::int64_t unix_ns = 0;
+  std::int32_t offset_min = 0;  ///< minutes east of UTC
+  bool operator==(const Timestamp&) const = default;
+};
+
+struct Signature {
+  Bytes name;
+  Bytes email;
+  Timestamp time;
+  bool operator==(const Signature&) const = default;
+};
+
+/// A place in a tree: directory node and name.
+struct Place {
+  NodeId directory;
+  std::string name;
+  bool operator==(const Place&) const = default;
+};
+
+/// One replaced byte range of a text: [offset, offset + removed.size()) of the base becomes `added`. Sorted, disjoint.
+/// `before` and `after` are up to three whole lines of context each side, for the delta id and for showing a change alone.
+struct Hunk {
+  std::uint64_t offset = 0;
+  Bytes removed;
+  Bytes added;
+  Bytes context_before;
+  Bytes context_after;
+  bool operator==(const Hunk&) const = default;
+};
+
+namespace op {
+struct Create {
+  NodeId node;
+  Place place;
+  EntryKind kind = EntryKind::file;
+  std::uint32_t mode = 0644;
+  ObjectId blob;           ///< zero for directories
+  std::uint64_t size = 0;  ///< of the blob
+  std::optional<NodeId> replaces;
+  bool operator==(const Create&) const = default;
+};
+struct Move {
+  NodeId node;
+  Place from;
+  Place to;
+  bool operator==(const Move&) const = default;
+};
+struct Delete {  ///< one for the topmost removed node
+  NodeId node;
+  Place from;
+  bool operator==(const Delete&) const = default;
+};
+struct SetContent {
+  NodeId node;
+  ObjectId base;
+  ObjectId result;
+  std::uint64_t size = 0;  ///< of the result
+  bool operator==(const SetContent&) const = default;
+};
+struct EditText {
+  NodeId node;
+  ObjectId base;
+  ObjectId result;
+  std::uint64_t size = 0;  ///< of the result
+  std::vector<Hunk> hunks;
+  bool operator==(const EditText&) const = default;
+};
+struct SetMode {
+  NodeId node;
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  bool operator==(const SetMode&) const = default;
+};
+struct Settle {
+  ObjectId conflict;
+  bool operator==(const Settle&) const = default;
+};
+}  // namespace op
+using Op = std::variant<op::Create, op::Move, op::Delete, op::SetContent, op::EditText, op::SetMode, op::Settle>;
+
+/// Which ops a change carries (DESIGN 5).
+enum class OpsForm : std::uint8_t {
+  recorded = 1,  ///< ops say everything; their fold on the parents is the result tree
+  derived = 2,   ///< imported, or a merge: no ops; derived from the trees when needed
+};
+
+struct Change {
+  std::vector<ChangeId> parents;  ///< in the author's order (first parent first), unique, at most kMaxVersionChanges
+  std::uint64_t lamport = 1;      ///< 1 + the greatest of its parents', 1 without parents
+  Signature author;
+  Signature committer;
+  std::string agent;  ///< optional: the agent that made it
+  std::string job;    ///< optional: the job it is the result of
+  Bytes message;
+  ObjectId tree;  ///< result tree
+  std::uint32_t rules = 1;
+  OpsForm form = OpsForm::recorded;
+  std::vector<Op> ops;
+  /// Raw extra headers in order, e.g. {"git-sha1", 20 bytes}, for exact git round trips.
+  std::vector<std::pair<std::string, Bytes>> extra;
+
+  bool operator==(const Change&) const = default;
+  const Bytes* find_extra(std::string_view key) const;
+};
+
+Bytes encode_change(const Change& change);
+/// damaged on anything that encode_change could not have written, and on exceeded limits (C17 names included).
+Result<Change> decode_change(ByteView encoded);
+ChangeId change_id(ByteView encoded);
+
+/// Only the facts that walking history needs, decoded without the rest.
+struct ChangeSummary {
+  std::vector<ChangeId> parents;
+  std::uint64_t lamport = 0;
+  ObjectId tree;
+};
+Result<ChangeSummary> decode_change_summary(ByteView encoded);
+
+/// DESIGN 5, "Delta id": equal for the same patch recorded twice or on another base. `shown_paths(node)` gives the path
+/// under which a node is shown after the change (or before it, for deleted ones).
+DeltaId delta_id(const Change& change, const std::function<std::string(const NodeId&)>& shown_path);
+
+}  // namespace weft::object

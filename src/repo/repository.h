@@ -1,0 +1,107 @@
+// Repository: a store, and the workspace the user stands in. Where every verb begins.
+//
+// A directory holds a workspace if it has `.weft`: a directory (the store itself; workspace `default`) or a file
+//   weft workspace 1
+//   store: HOST-PATH-OF-.weft
+//   name: NAME
+// Workspaces are refs: `workspaces/NAME` holds the head; its `extra` the registration (WorkspaceRecord).
+// Threading: one thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/env.h"
+#include "base/host_dir.h"
+#include "object/change.h"
+#include "store/store.h"
+
+namespace weft::repo {
+
+using object::Version;
+
+/// What a process brings along besides Env: passed explicitly so that tests run in process (STYLE: golden CLI).
+struct Context {
+  Env& env;
+  std::string directory;                           ///< working directory, absolute (`-C` applied)
+  std::map<std::string, std::string> environment;  ///< WEFT_AUTHOR, HOME, XDG_CONFIG_HOME, EDITOR, VISUAL, ...
+  std::uint32_t uid = 0;                           ///< effective
+};
+
+/// In a workspace ref's `extra`.
+struct WorkspaceRecord {
+  std::string path;    ///< host path of the files; empty when the workspace has none
+  std::string follow;  ///< the followed ref
+  bool operator==(const WorkspaceRecord&) const = default;
+};
+Bytes encode_workspace(const WorkspaceRecord& record);
+Result<WorkspaceRecord> decode_workspace(ByteView bytes);
+std::string workspace_ref(std::string_view name);  ///< "workspaces/NAME"
+std::string_view workspace_name_problem(std::string_view name);
+
+/// Author, committer and the like: `--author`, WEFT_AUTHOR, user configuration, git's user configuration, else refused with
+/// the command that sets it (DESIGN 11).
+struct Identity {
+  Bytes name;
+  Bytes email;
+  std::string text() const { return name + " <" + email + ">"; }
+};
+/// "Name <email>".
+Result<Identity> parse_identity(std::string_view text);
+Result<Identity> find_identity(const Context& context, const std::optional<std::string>& author_option);
+
+class Repository {
+ public:
+  /// Makes a store in `directory`/.weft and its workspace `default`, following `follow` ("main"). Code::exists where one is.
+  static Result<Repository> init(const Context& context, const std::string& directory, const std::string& follow);
+  /// Looks upward from context.directory. not_found: "no weft store here or in any parent directory". Stores owned by
+  /// someone else are refused unless user configuration names them (`safe.stores`) (DESIGN 12).
+  static Result<Repository> open(const Context& context);
+
+  const Context& context() const { return context_; }
+  store::Store& store() { return store_; }
+  /// The workspace found; absent when -C stands inside no workspace (e.g. inside `.weft`).
+  struct Workspace {
+    std::string name;
+    std::string root;         ///< host path of its top
+    std::string prefix;       ///< path of context.directory inside it ("" at the top), for paths the user types
+    WorkspaceRecord record;
+    Version head;
+  };
+  const std::optional<Workspace>& workspace() const { return workspace_; }
+  /// refused, with what to do, when there is none.
+  Result<Workspace> require_workspace() const;
+  /// Head and record as they are now (others may have moved them).
+  Result<Workspace> reload_workspace() const;
+  std::string state_path(std::string_view workspace_name) const;  ///< directory state file
+
+  /// A user's path relative to the current directory -> path inside the workspace ("" for the top). invalid when outside.
+  Result<std::string> repo_path(std::string_view typed) const;
+
+ private:
+  Repository(const Context& context, store::Store store) : context_(context), store_(std::move(store)) {}
+  Context context_;
+  store::Store store_;
+  std::optional<Workspace> workspace_;
+};
+
+/// Ref, id, unique prefix (4 digits and more), `git:SHA`, `@`, `@-`, `REF@{N}`, `A+B`; each may be followed by `-` (first
+/// parent) repeatedly. A ref name wins over a prefix, with a notice. not_found, ambiguous (details list the candidates).
+struct Resolved {
+  Version version;
+  std::string ref;     ///< when it was named by a ref
+  std::string notice;  ///< for stderr; may be empty
+};
+Result<Resolved> resolve_version(const Repository& repository, const store::Snapshot& snapshot, std::string_view text);
+
+/// The tree of a version: its change's result tree; the empty tree for the empty version. Versions of several changes are
+/// merged by node (Code::conflicts where that needs the real merge).
+Result<ObjectId> tree_of(const store::Snapshot& snapshot, const Version& version);
+
+/// The shortest unique prefix, at least 8 digits.
+Result<std::string> short_id(const store::Snapshot& snapshot, object::ObjectKind kind, const ObjectId& id);
+
+}  // namespace weft::repo

@@ -1,0 +1,251 @@
+// Store: one `.weft/` directory, shared by every process of the machine. The facade of the log, the index and the packs.
+//
+//   Store::create / open  -> Store
+//   store.snapshot()      -> Snapshot: an immutable view, readers never wait and never see half a transaction (S4)
+//   store.begin()         -> Transaction: objects, changes and ref moves, all or nothing, durable when commit() returns (S2)
+//
+// Invariants:
+//   S-1  The log is the only truth; everything under index/ and control can be deleted and is rebuilt.
+//   S-2  commit() returns success only after the flush that covers the frame (G1); a refusal only once the state it was
+//        judged against is durable (G7).
+//   S-3  A ref that no longer holds what the transaction expects refuses the whole transaction (Code::lost_race, `details`:
+//        ref, expected, actual), unless that move said `skip`.
+// Threading: Store and Snapshot may be used by many threads; a Transaction by one.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/env.h"
+#include "object/change.h"
+#include "object/object.h"
+#include "object/version.h"
+
+namespace weft::store {
+
+using object::ObjectKind;
+using object::Version;
+
+/// A git commit's SHA-1, as indexed for `git:SHA`.
+using GitId = Id<struct GitTag, 20>;
+
+/// What a ref holds. `extra`: raw bytes that belong to the ref (a workspace's registration, an annotated tag's object).
+struct RefValue {
+  Version version;
+  Bytes extra;
+  bool operator==(const RefValue&) const = default;
+};
+
+/// Why `name` can be no ref name; empty view when it is fine. 1 to 200 bytes of UTF-8 in '/'-separated parts; no control
+/// byte, space, `~^:?*[\@{`, "..", leading '-' or '.', trailing '.' or '/', no part ending in ".lock"; not a full hex id.
+std::string_view ref_name_problem(std::string_view name);
+
+struct Ref {
+  std::string name;
+  RefValue value;
+};
+
+/// One entry of a reflog.
+struct RefMoveRecord {
+  std::string ref;
+  std::optional<RefValue> before, after;  ///< absent: did not exist, was deleted
+  TransactionId operation;
+  std::int64_t time_ns = 0;
+  std::string label;      ///< of the operation
+  std::string author;     ///< "Name <email>"
+  std::string workspace;  ///< may be empty
+};
+
+/// One command's effect on refs (DESIGN 1): what `op log` lists and `undo` undoes.
+struct Operation {
+  TransactionId id;
+  std::int64_t time_ns = 0;
+  std::string label;
+  std::string author;
+  std::string workspace;
+  std::string agent;
+  /// Set on the operation an `undo` makes: what it undid; on a `redo`: the undo it undid.
+  std::optional<TransactionId> undoes;
+  struct Move {
+    std::string ref;
+    std::optional<RefValue> before, after;
+  };
+  std::vector<Move> moves;
+};
+
+struct StoreOptions {
+  std::uint64_t segment_bytes = 64u << 20;  ///< a multiple of 4 KiB, 1 MiB to 1 GiB; fixed at creation
+};
+
+struct StoreInfo {
+  StoreId store;
+  ReplicaId replica;
+  std::uint32_t format = 0;
+  std::uint64_t segment_bytes = 0;
+  std::uint64_t log_end = 0;       ///< durable position
+  std::uint64_t log_files = 0, log_bytes = 0, packs = 0, pack_bytes = 0, index_bytes = 0;
+  std::uint64_t objects = 0, changes = 0, refs = 0;
+  // Since the control block was made (this boot), all processes:
+  std::uint64_t transactions = 0, batches = 0, flushes = 0, log_writes = 0, bytes_written = 0, zero_bytes = 0;
+};
+
+class Snapshot final : public object::ObjectReader {
+ public:
+  struct State;
+  explicit Snapshot(std::shared_ptr<State> state);
+  ~Snapshot() override;
+  Snapshot(const Snapshot&);
+  Snapshot& operator=(const Snapshot&);
+
+  Result<Bytes> read(ObjectKind kind, const ObjectId& id) const override;
+  Result<bool> contains(ObjectKind kind, const ObjectId& id) const override;
+  Result<std::unique_ptr<object::ByteSource>> open_blob(const ObjectId& id) const override;
+  Result<std::uint64_t> blob_size(const ObjectId& id) const override;
+
+  Result<object::Change> change(const ChangeId& id) const;
+  Result<object::ChangeSummary> change_summary(const ChangeId& id) const;
+  /// Ids of this kind that begin with the hex digits (at least 1), at most `limit`, sorted.
+  Result<std::vector<ObjectId>> find_by_prefix(ObjectKind kind, std::string_view hex_digits, std::size_t limit) const;
+  Result<std::vector<ChangeId>> find_by_delta(const DeltaId& delta) const;
+  Result<std::optional<ChangeId>> find_git_commit(const GitId& id) const;
+  /// Git commits whose SHA begins so.
+  Result<std::vector<GitId>> find_git_prefix(std::string_view hex_digits, std::size_t limit) const;
+
+  Result<std::optional<RefValue>> ref(std::string_view name) const;
+  /// All refs whose names begin with `prefix`, by name.
+  Result<std::vector<Ref>> refs(std::string_view prefix = {}) const;
+  /// Newest first; visit returns false to stop.
+  Result<void> reflog(std::string_view ref, const std::function<bool(const RefMoveRecord&)>& visit) const;
+  Result<void> operations(const std::function<bool(const Operation&)>& visit) const;
+  Result<std::optional<Operation>> operation(const TransactionId& id) const;
+  /// Operation ids that begin so.
+  Result<std::vector<TransactionId>> find_operation_prefix(std::string_view hex_digits, std::size_t limit) const;
+
+  /// Every object (duplicates possible), for verify and gc.
+  Result<void> for_each_object(const std::function<Result<void>(ObjectKind, const ObjectId&)>& visit) const;
+  std::uint64_t position() const;
+
+ private:
+  friend class Store;
+  friend class Transaction;
+  std::shared_ptr<State> state_;
+};
+
+/// One ref move of a transaction.
+struct RefEdit {
+  std::string name;
+  enum class Expect : std::uint8_t {
+    anything,
+    absent,
+    exactly,  ///< exists and holds the version `expected` (extra is not compared)
+  };
+  Expect expect = Expect::anything;
+  Version expected;
+  bool skip = false;              ///< on a mismatch leave this ref alone and go on, instead of refusing the transaction
+  std::optional<RefValue> after;  ///< absent: delete
+  bool keep_extra = false;        ///< take `extra` from the value it replaces
+};
+
+struct OperationInfo {
+  std::string label;      ///< empty: the transaction is no operation (not listed, not undone); allowed without ref moves only
+  std::string author;
+  std::string workspace;
+  std::string agent;
+  std::optional<TransactionId> undoes;
+};
+
+struct Committed {
+  TransactionId id;
+  std::uint64_t position = 0;
+  std::vector<bool> moved;  ///< per RefEdit: false where it was skipped
+};
+
+class Transaction final : public object::ObjectWriter {
+ public:
+  struct State;
+  explicit Transaction(std::unique_ptr<State> state);
+  ~Transaction() override;
+  Transaction(Transaction&&) noexcept;
+
+  Result<ObjectId> put(ObjectKind kind, ByteView bytes) override;
+  Result<void> put_with_id(ObjectKind kind, const ObjectId& id, ByteView bytes) override;
+  Result<StoredBlob> put_blob(object::ByteSource& source) override;
+  /// Encodes, stores, indexes by id and by `delta` (zero: not indexed by delta).
+  Result<ChangeId> put_change(const object::Change& change, const DeltaId& delta = {});
+  Result<void> index_git_commit(const GitId& git, const ChangeId& change);
+
+  /// What this snapshot and this transaction hold together. Valid while the transaction lives.
+  const object::ObjectReader& reader() const;
+  const Snapshot& snapshot() const;
+
+  void edit_ref(RefEdit edit);
+  void set_operation(OperationInfo info);
+
+  /// Computed inside the lock that orders transactions: `compute` sees the newest value of each named ref (also moves that
+  /// are enqueued but not durable yet) and may then put_change() and edit_ref(). Keep it short: every writer waits. It may
+  /// run again if the batch before it failed.
+  using Late = std::function<Result<void>(Transaction&, const std::vector<std::optional<RefValue>>& newest)>;
+  void set_late(std::vector<std::string> refs, Late compute);
+
+  /// Durable when it returns. The transaction is spent either way.
+  Result<Committed> commit();
+
+ private:
+  friend class Store;
+  std::unique_ptr<State> state_;
+};
+
+/// What verify found. `what` names the object or file and place, `affects` what needs it, in words.
+struct Finding {
+  std::string what;
+  std::string affects;
+  std::string advice;
+};
+struct VerifyReport {
+  std::vector<Finding> findings;
+  std::uint64_t frames = 0, objects = 0, changes = 0, refs = 0, bytes = 0;
+  bool clean() const { return findings.empty(); }
+};
+struct RepairReport {
+  std::vector<std::string> done;       ///< what was rebuilt
+  std::vector<std::string> given_up;   ///< what --accept-loss dropped
+};
+
+class Store {
+ public:
+  struct State;
+  /// Makes `directory` (the `.weft` itself). Code::exists where one is.
+  static Result<Store> create(Env env, const std::string& directory, const StoreOptions& options = {});
+  /// A damaged log still opens, for reading: see damage().
+  static Result<Store> open(Env env, const std::string& directory);
+  ~Store();
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+
+  const std::string& directory() const;
+  Env env() const;
+  /// Set when durable bytes are missing: reads work up to the last whole transaction, commits are refused (exit 5).
+  const std::optional<Error>& damage() const;
+  /// What opening had to do that the user should know (a torn tail dropped, ...), one sentence each.
+  const std::vector<std::string>& notices() const;
+
+  Result<Snapshot> snapshot() const;
+  Result<Transaction> begin() const;
+  Result<StoreInfo> info() const;
+
+  /// Structure: every frame's checksum and chain, every index entry and pack table, refs and the objects they need exist.
+  /// Deep: every object re-hashed; every reachable object present; the index equals a rebuilt one.
+  Result<VerifyReport> verify(bool deep, const std::function<void(std::uint64_t done, std::uint64_t total)>& progress) const;
+  /// Rebuilds index and control from the log. With `accept_loss` cuts a damaged log at its last whole transaction.
+  static Result<RepairReport> repair(Env env, const std::string& directory, bool accept_loss);
+
+ private:
+  explicit Store(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace weft::store

@@ -1,0 +1,106 @@
+// Whole trees over directories: paths, edits, differences, and the fold of ops on a tree. Pure functions over an
+// ObjectReader (and an ObjectWriter for what they build).
+//
+// Paths are '/'-separated names without leading or trailing '/', "" is the root. Every function that takes a path from
+// outside has it checked (check_path). Depth is bounded by kMaxDepth; nothing recurses on the native stack per level
+// beyond that bound (CASES C27: 2,000 levels).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "object/change.h"
+#include "object/tree.h"
+
+namespace weft::tree {
+
+using object::EntryKind;
+using object::ObjectReader;
+using object::ObjectWriter;
+using object::TreeEntry;
+
+inline constexpr std::size_t kMaxDepth = 4096;
+
+/// invalid, with the reason and the path, unless every component passes object::name_problem.
+Result<void> check_path(ByteView path);
+
+/// The entry at `path`; nullopt when there is none. "" gives the root: kind directory, node zero, id `root`.
+Result<std::optional<TreeEntry>> find_path(const ObjectReader& reader, const ObjectId& root, ByteView path);
+
+struct PathEntry {
+  std::string path;
+  TreeEntry entry;
+};
+/// Depth first, in path order by names (a directory before what is in it). `visit` returns false to skip below a directory.
+Result<void> walk(const ObjectReader& reader, const ObjectId& root, std::string_view prefix,
+                  const std::function<Result<bool>(const PathEntry&)>& visit);
+
+/// What happened to one node (or, `by_path`, one path) between two trees.
+struct Difference {
+  std::optional<PathEntry> before;  ///< absent: created
+  std::optional<PathEntry> after;   ///< absent: deleted
+  bool moved() const { return before && after && before->path != after->path; }
+  bool content_changed() const { return before && after && before->entry.id != after->entry.id; }
+  bool mode_changed() const { return before && after && before->entry.mode != after->entry.mode; }
+};
+/// By node identity: a moved directory is one difference (its unchanged contents none). Equal subtrees are not read.
+/// Directories appear only when created, deleted, moved or changed in mode. Everything below a created or deleted
+/// directory is listed too. Sorted by the path after (before, where deleted).
+Result<std::vector<Difference>> diff_trees(const ObjectReader& reader, const ObjectId& before, const ObjectId& after);
+
+/// A tree being edited by paths. Directories are loaded when touched; finish() writes only what changed.
+class TreeEditor {
+ public:
+  TreeEditor(const ObjectReader& reader, const ObjectId& root);
+  ~TreeEditor();
+  TreeEditor(TreeEditor&&) noexcept;
+
+  Result<std::optional<TreeEntry>> find(ByteView path);
+  /// Creates or replaces the entry at `path` (entry.name is set from it). The parent must be a directory (not_found,
+  /// or invalid where it is a file). Replacing a directory drops what is in it.
+  Result<void> set(ByteView path, TreeEntry entry);
+  /// Makes missing parent directories, each with a node id from `new_node(path)`.
+  Result<void> set_with_parents(ByteView path, TreeEntry entry, const std::function<NodeId(ByteView path)>& new_node);
+  /// not_found when there is nothing.
+  Result<void> remove(ByteView path);
+  /// Takes a whole subtree along. `to` must be free (exists) and not below `from` (invalid).
+  Result<void> move(ByteView from, ByteView to);
+  /// Empty directories stay: they are tracked as what they are (CASES C31).
+  Result<ObjectId> finish(ObjectWriter& writer);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The recorder's half of DESIGN 5: the ops that turn `before` into `after`, by node identity: creates, moves, deletes (one
+/// for the topmost), set content or edit text (whole-line hunks with three lines of context), set mode; ordered so that
+/// applying them one after the other works on names in use (swaps and cycles of renames included).
+Result<std::vector<object::Op>> derive_ops(const ObjectReader& reader, const ObjectId& before, const ObjectId& after);
+
+/// The fold of one recorded change's ops on the tree of its only parent (or the empty tree): the result's id. Code::invalid
+/// when an op does not apply (unknown node, wrong base, name taken at the end).
+Result<ObjectId> apply_ops(const ObjectReader& reader, ObjectWriter& writer, const ObjectId& base,
+                           const std::vector<object::Op>& ops);
+
+/// Delta id of a change against its first parent's tree.
+Result<DeltaId> change_delta_id(const ObjectReader& reader, const ObjectId& parent_tree, const object::Change& change);
+
+/// Two sides of one base merged by node: clean where they edited the content or mode of different nodes, moved different
+/// nodes, created different names; equal edits count once. `blocked` lists every node that needs the real merge; then
+/// `tree` is empty.
+struct NodeMerge {
+  std::optional<ObjectId> tree;
+  struct Blocked {
+    std::string path;    ///< as shown on `ours`, else on `theirs`, else in the base
+    std::string reason;  ///< "both sides edited it", "edited here, deleted there", "both sides created this name", ...
+  };
+  std::vector<Blocked> blocked;
+};
+Result<NodeMerge> merge_by_node(const ObjectReader& reader, ObjectWriter& writer, const ObjectId& base,
+                                const ObjectId& ours, const ObjectId& theirs);
+
+}  // namespace weft::tree
