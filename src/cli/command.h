@@ -1,7 +1,7 @@
 // A command of the command line: one file each in cli/, registered in cli/commands.cc.
 //
-// `cli::run(io, env, args)` is the whole program in process: tests call it with a cleared environment, a fixed clock and
-// seed, and captured output.
+// `cli::run(io, context, args)` is the whole program in process: tests call it with a cleared environment, a fixed
+// clock and seed, and captured output. Nothing here is built before main() runs: starting up is part of every commit.
 #pragma once
 
 #include <functional>
@@ -33,27 +33,59 @@ int run(const Io& io, const repo::Context& context, std::span<const std::string>
 
 // --- for the command files ---
 
-/// Options every command has: -C DIR, -q, -v, --color, --no-pager, --json, --json-lines, -0, --help.
+/// Options every command has: -C DIR, -q, -v, --color WHEN, --no-pager, --json, --json-lines, -0, --help; before or
+/// after the verb.
 struct CommonOptions {
   bool quiet = false, verbose = false, json = false, json_lines = false, zero = false, color = false, no_pager = false;
 };
 
-/// The arguments of one command, declared and parsed (over CLI11, which only options.cc includes). `--` ends options.
+/// Where output goes once it may be long (output.cc).
+class PagerSink;
+
+/// What a command gets when it runs. Printing: cli/output.h.
+struct Invocation {
+  Invocation(const Io& io_, repo::Context& context_);
+  Invocation(const Invocation&) = delete;
+  ~Invocation();
+
+  const Io& io;
+  repo::Context& context;  ///< run()'s own copy: -C behind the verb changes its directory
+  CommonOptions common;
+  std::vector<std::string> args;
+  std::string command;               ///< "commit", "ref set"
+  std::int64_t start_ns = 0;         ///< of the monotonic clock
+  std::optional<std::string> help;   ///< set by Options::parse when --help was asked for
+  std::vector<std::string> notices;  ///< collected for the envelope
+  std::unique_ptr<PagerSink> pager;
+};
+
+/// The arguments of one command, declared and parsed. Common options are understood without being declared. A value may
+/// start with '-' ("-m", "-x"); "-nVALUE", "--name=VALUE" and clusters of one-letter flags ("-qv") work; `--` ends
+/// options. Long names may be shortened to an unambiguous prefix.
 class Options {
  public:
+  /// `name`: the verb as typed, e.g. "ref set".
   Options(std::string name, std::string summary);
   ~Options();
-  void flag(std::string names, bool& value, std::string help);                       ///< "-q,--quiet"
+  void flag(std::string names, bool& value, std::string help);  ///< "-g,--graph"
   void value(std::string names, std::string& value, std::string metavar, std::string help, bool* given = nullptr);
   void value(std::string names, std::optional<std::string>& value, std::string metavar, std::string help);
   void integer(std::string names, std::optional<std::int64_t>& value, std::string metavar, std::string help);
   void values(std::string names, std::vector<std::string>& value, std::string metavar, std::string help);
   void positional(std::string name, std::string& value, std::string help, bool required);
+  /// Takes the rest; declared last.
   void positionals(std::string name, std::vector<std::string>& value, std::string help, bool required);
+  /// What follows `--` goes to `behind` instead of to the positionals: for commands where words mean versions in front
+  /// of
+  /// `--` and paths behind it (diff, log, restore).
+  void behind_dashes(std::vector<std::string>& behind, bool& seen);
   /// Text shown behind the options in --help.
   void footer(std::string text);
-  /// usage errors name the option and end with the hint "weft help NAME".
-  Result<void> parse(std::span<const std::string> args);
+  /// Parses invocation.args; `WEFT_DO(options.parse(invocation));` is the first thing a command does after declaring.
+  /// Common options go to invocation.common (and -C to invocation.context). Usage errors name the option and end with
+  /// the hint "weft help NAME". With --help it stores the text in the invocation and returns an error that run() does
+  /// not print.
+  Result<void> parse(Invocation& invocation);
   std::string help() const;
 
  private:
@@ -61,25 +93,23 @@ class Options {
   std::unique_ptr<State> state_;
 };
 
-class Json;  // cli/json.h: builds one value, keys in the order written, bytes that are not UTF-8 as {"bytes": base64}
-
-/// What a command gets when it runs.
-struct Invocation {
-  const Io& io;
-  const repo::Context& context;
-  CommonOptions common;
-  std::vector<std::string> args;
-};
-
-/// Runs and prints. Human output goes to io.out; with --json the command calls emit() once with its `data`. Returns the exit
-/// code; an Error is printed by run() in the form of DESIGN 11 (one sentence, then what to do; or the JSON envelope).
+/// Runs and prints. Human output goes through print(); when wants_json() the command calls emit() once with its `data`
+/// (cli/output.h). Returns the exit code; an Error is printed by run() in the form of DESIGN 11.
 using CommandFunction = Result<int> (*)(Invocation& invocation);
 
+/// `Result<int> cmd_NAME(Invocation&)` in namespace weft::cli, in cmd_NAME.cc, for every NAME ("ref set": cmd_ref_set);
+/// they are declared and listed in commands.cc.
 struct Command {
   std::string_view name;     ///< "commit", "git import" (two words: a group and its verb)
   std::string_view summary;  ///< one line for `weft help`
   CommandFunction function;
 };
 std::span<const Command> commands();
+
+/// One option before the verb or among a command's: whether `args[index]` is a common one, and if so its effect.
+/// Advances `index` over a value it takes.
+Result<bool> take_common_option(Invocation& invocation, std::span<const std::string> args, std::size_t& index);
+
+inline constexpr std::string_view kVersion = "0.1.0";
 
 }  // namespace weft::cli
