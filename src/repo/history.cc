@@ -1,0 +1,297 @@
+#include "repo/history.h"
+
+#include <algorithm>
+#include <array>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+
+namespace weft::repo {
+namespace {
+
+struct Queued {
+  std::uint64_t lamport;
+  ChangeId id;
+  auto operator<=>(const Queued&) const = default;
+};
+
+/// Meets every change once, after all its descendants in the walk (H-2), with the marks its children passed down to it.
+/// Nothing can reach a change again once it was met, so only the frontier is kept in memory.
+class Descent {
+ public:
+  struct Met {
+    ChangeId id;
+    object::ChangeSummary summary;
+    std::uint8_t marks;
+  };
+
+  /// `closing`: marks of changes that no longer matter to open().
+  Descent(const HistorySource& source, std::uint8_t closing) : source_(source), closing_(closing) {}
+
+  Result<void> add(const ChangeId& id, std::uint8_t marks) { return add(id, marks, std::nullopt); }
+
+  /// Passes `marks` on to the parents of a change that was met.
+  Result<void> descend(const Met& met, std::uint8_t marks) {
+    for (const auto& parent : met.summary.parents) {
+      WEFT_DO(add(parent, marks, Queued{met.summary.lamport, met.id}));
+    }
+    return {};
+  }
+
+  /// Whether a change still to be met has `mark`, and none of the closing ones.
+  bool open(std::uint8_t mark) const { return open_[mark - 1] > 0; }
+  bool empty() const { return heap_.empty(); }
+  std::uint64_t next_lamport() const { return heap_.top().lamport; }
+
+  Met next() {
+    const ChangeId id = heap_.top().id;
+    heap_.pop();
+    const auto found = nodes_.find(id);
+    Met met{id, std::move(found->second.summary), found->second.marks};
+    nodes_.erase(found);
+    count(met.marks, -1);
+    return met;
+  }
+
+ private:
+  struct Node {
+    object::ChangeSummary summary;
+    std::uint8_t marks = 0;
+  };
+
+  Result<void> add(const ChangeId& id, std::uint8_t marks, const std::optional<Queued>& child) {
+    auto found = nodes_.find(id);
+    if (found == nodes_.end()) {
+      WEFT_TRY(auto summary, source_.summary(id));
+      heap_.push({summary.lamport, id});
+      found = nodes_.emplace(id, Node{std::move(summary), 0}).first;
+    }
+    Node& node = found->second;
+    if (child && node.summary.lamport >= child->lamport) {
+      return damaged("change " + child->id.hex() + " claims to be no later than its parent " + id.hex(),
+                     "run `weft verify --deep`");
+    }
+    count(node.marks, -1);
+    node.marks |= marks;
+    count(node.marks, +1);
+    return {};
+  }
+
+  void count(std::uint8_t marks, std::ptrdiff_t by) {
+    if ((marks & closing_) != 0) return;
+    for (std::uint8_t mark = 1; mark <= 2; ++mark) {
+      if ((marks & mark) != 0) open_[mark - 1] += by;
+    }
+  }
+
+  const HistorySource& source_;
+  const std::uint8_t closing_;
+  std::unordered_map<ChangeId, Node, IdHash> nodes_;
+  std::priority_queue<Queued> heap_;
+  std::array<std::ptrdiff_t, 2> open_{};  ///< for the marks 1 and 2
+};
+
+constexpr std::uint8_t kOfA = 1, kOfB = 2, kBelowCommon = 4;
+constexpr std::uint8_t kWanted = 1, kHidden = 2;
+
+}  // namespace
+
+Result<std::int64_t> SnapshotHistory::time_ns(const ChangeId& id) const {
+  WEFT_TRY(const auto change, snapshot_.change(id));
+  return change.committer.time.unix_ns;
+}
+
+Result<bool> is_ancestor(const HistorySource& source, const Version& ancestor, const Version& descendant) {
+  std::vector<ChangeId> wanted;
+  std::set_difference(ancestor.changes.begin(), ancestor.changes.end(), descendant.changes.begin(),
+                      descendant.changes.end(), std::back_inserter(wanted));
+  if (wanted.empty()) return true;
+  std::uint64_t floor = UINT64_MAX;
+  for (const auto& id : wanted) {
+    WEFT_TRY(const auto summary, source.summary(id));
+    floor = std::min(floor, summary.lamport);
+  }
+  Descent descent(source, 0);
+  for (const auto& id : descendant.changes) WEFT_DO(descent.add(id, kOfA));
+  while (!descent.empty() && descent.next_lamport() >= floor) {
+    const auto met = descent.next();
+    if (const auto found = std::find(wanted.begin(), wanted.end(), met.id); found != wanted.end()) {
+      wanted.erase(found);
+      if (wanted.empty()) return true;
+    }
+    if (met.summary.lamport > floor) WEFT_DO(descent.descend(met, kOfA));
+  }
+  return false;
+}
+
+Result<bool> is_ancestor(const store::Snapshot& snapshot, const Version& ancestor, const Version& descendant) {
+  return is_ancestor(SnapshotHistory(snapshot), ancestor, descendant);
+}
+
+Result<Version> merge_bases(const HistorySource& source, const Version& a, const Version& b) {
+  if (a == b) return a;
+  Descent descent(source, kBelowCommon);
+  for (const auto& id : a.changes) WEFT_DO(descent.add(id, kOfA));
+  for (const auto& id : b.changes) WEFT_DO(descent.add(id, kOfB));
+  std::vector<ChangeId> bases;
+  // Once one side has nothing open, whatever becomes common is below a common ancestor.
+  while (descent.open(kOfA) && descent.open(kOfB)) {
+    const auto met = descent.next();
+    const std::uint8_t marks = met.marks;
+    const bool common = (marks & (kOfA | kOfB)) == (kOfA | kOfB);
+    if (common && (marks & kBelowCommon) == 0 && bases.size() < object::kMaxVersionChanges) bases.push_back(met.id);
+    WEFT_DO(descent.descend(met, common ? static_cast<std::uint8_t>(marks | kBelowCommon) : marks));
+  }
+  return Version::of(std::move(bases));
+}
+
+Result<Version> merge_bases(const store::Snapshot& snapshot, const Version& a, const Version& b) {
+  return merge_bases(SnapshotHistory(snapshot), a, b);
+}
+
+Result<Version> maximal(const HistorySource& source, std::vector<ChangeId> changes) {
+  Version all = Version::of(std::move(changes));
+  if (all.changes.size() < 2) return all;
+  std::uint64_t floor = UINT64_MAX;
+  Descent descent(source, 0);
+  for (const auto& id : all.changes) {
+    WEFT_TRY(const auto summary, source.summary(id));
+    floor = std::min(floor, summary.lamport);
+    WEFT_DO(descent.add(id, kOfA));
+  }
+  // kOfB: reached as somebody's parent.
+  std::vector<ChangeId> greatest;
+  while (!descent.empty() && descent.next_lamport() >= floor) {
+    const auto met = descent.next();
+    if ((met.marks & kOfB) == 0) greatest.push_back(met.id);
+    if (met.summary.lamport > floor) WEFT_DO(descent.descend(met, kOfB));
+  }
+  if (greatest.size() > object::kMaxVersionChanges) {
+    return make_error(Code::invalid, "a version holds at most " + std::to_string(object::kMaxVersionChanges) +
+                                         " changes, not " + std::to_string(greatest.size()));
+  }
+  return Version::of(std::move(greatest));
+}
+
+Result<Version> maximal(const store::Snapshot& snapshot, std::vector<ChangeId> changes) {
+  return maximal(SnapshotHistory(snapshot), std::move(changes));
+}
+
+// The walk runs two heads over the history. The first explores: a Descent that counts, for each change, its children in
+// the walk, and learns what is hidden. The second yields from the changes that have no child left to yield; before it
+// trusts such a count it lets the first explore down to that change, after which no further child can turn up (H-2).
+struct HistoryWalk::State {
+  struct Node {
+    WalkStep step;
+    std::size_t children = 0;  ///< in the walk, found so far, not yet yielded
+    bool explored = false;
+  };
+  struct Ready {
+    std::int64_t rank;  ///< time, or for a topological walk the turn in which it was pushed: the last goes first
+    Queued queued;
+    auto operator<=>(const Ready&) const = default;
+  };
+
+  State(const HistorySource& source_in, WalkOrder order_in)
+      : source(source_in), order(order_in), descent(source_in, kHidden) {}
+
+  const HistorySource& source;
+  const WalkOrder order;
+  Descent descent;
+  std::vector<ChangeId> starts;
+  bool started = false;
+  std::unordered_map<ChangeId, Node, IdHash> nodes;  ///< wanted, not yet yielded; only for time and topological
+  std::priority_queue<Ready> ready;
+  std::int64_t turn = 0;
+
+  Result<void> make_ready(const ChangeId& id) {
+    std::int64_t rank = ++turn;
+    if (order == WalkOrder::time) {
+      WEFT_TRY(rank, source.time_ns(id));
+    }
+    WEFT_TRY(const auto summary, source.summary(id));
+    ready.push({rank, {summary.lamport, id}});
+    return {};
+  }
+
+  /// Meets one change.
+  Result<void> explore() {
+    auto met = descent.next();
+    if ((met.marks & kHidden) != 0) {
+      nodes.erase(met.id);
+      return descent.descend(met, kHidden);
+    }
+    WEFT_DO(descent.descend(met, kWanted));
+    for (const auto& parent : met.summary.parents) ++nodes[parent].children;
+    Node& node = nodes[met.id];
+    node.explored = true;
+    node.step = {met.id, std::move(met.summary.parents), met.summary.lamport, met.summary.tree};
+    return {};
+  }
+
+  Result<std::optional<WalkStep>> next_causal() {
+    while (descent.open(kWanted)) {
+      auto met = descent.next();
+      const bool hidden = (met.marks & kHidden) != 0;
+      WEFT_DO(descent.descend(met, hidden ? kHidden : kWanted));
+      if (!hidden) {
+        return std::optional(WalkStep{met.id, std::move(met.summary.parents), met.summary.lamport, met.summary.tree});
+      }
+    }
+    return std::optional<WalkStep>();
+  }
+
+  Result<std::optional<WalkStep>> next_ready() {
+    while (!ready.empty()) {
+      const Queued candidate = ready.top().queued;
+      ready.pop();
+      while (!descent.empty() && descent.next_lamport() >= candidate.lamport) {
+        WEFT_DO(explore());
+      }
+      const auto found = nodes.find(candidate.id);
+      // Hidden, yielded, or a child has turned up that goes first (and will bring it back).
+      if (found == nodes.end() || !found->second.explored || found->second.children > 0) continue;
+      WalkStep step = std::move(found->second.step);
+      nodes.erase(found);
+      for (const auto& parent : step.parents) {
+        const auto below = nodes.find(parent);
+        if (below != nodes.end() && --below->second.children == 0) WEFT_DO(make_ready(parent));
+      }
+      return std::optional(std::move(step));
+    }
+    return std::optional<WalkStep>();
+  }
+};
+
+HistoryWalk::HistoryWalk(const HistorySource& source, WalkOrder order)
+    : state_(std::make_unique<State>(source, order)) {}
+HistoryWalk::~HistoryWalk() = default;
+HistoryWalk::HistoryWalk(HistoryWalk&&) noexcept = default;
+
+Result<void> HistoryWalk::from(const Version& version) {
+  WEFT_CHECK(!state_->started);
+  for (const auto& id : version.changes) {
+    WEFT_DO(state_->descent.add(id, kWanted));
+    state_->starts.push_back(id);
+  }
+  return {};
+}
+
+Result<void> HistoryWalk::without(const Version& version) {
+  WEFT_CHECK(!state_->started);
+  for (const auto& id : version.changes) WEFT_DO(state_->descent.add(id, kHidden));
+  return {};
+}
+
+Result<std::optional<WalkStep>> HistoryWalk::next() {
+  if (!state_->started) {
+    state_->started = true;
+    if (state_->order != WalkOrder::causal) {
+      // Backwards, so that the starting point named first is the last pushed and goes first.
+      for (auto id = state_->starts.rbegin(); id != state_->starts.rend(); ++id) WEFT_DO(state_->make_ready(*id));
+    }
+  }
+  return state_->order == WalkOrder::causal ? state_->next_causal() : state_->next_ready();
+}
+
+}  // namespace weft::repo
