@@ -1,7 +1,10 @@
 // Line diff (histogram, falling back to Myers with linear space) and what is built on it. Pure functions of bytes.
 //
-// A line ends with '\n' or at the end of the text; bytes are compared as they are. Output is deterministic and part of the
-// numbered rules under which imported changes' ops are derived (kDiffRules): changing it means a new number.
+// Work is bounded by counted steps (line_match.h, kMaxDiffWork): a hostile text gets a coarser but correct diff, the
+// same on every machine. Threading: pure functions.
+//
+// A line ends with '\n' or at the end of the text; bytes are compared as they are. Output is deterministic and part of
+// the numbered rules under which imported changes' ops are derived (kDiffRules): changing it means a new number.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +39,12 @@ struct ByteChange {
 std::vector<ByteChange> diff_bytes(std::string_view before, std::string_view after);
 
 /// Shared content of two texts, 0 to 100, by lines weighed with their bytes: rename detection's measure. Rounded down.
+/// The rule, frozen under kDiffRules: both are cut into spans that end with '\n' or at 64 bytes; the sizes of the spans
+/// they share (as multisets, by exact bytes) are summed; percent = 100 * sum / size of the larger. Equal contents are
+/// 100, so two empty ones are. Order does not count. Any bytes will do, not only text.
 int similarity_percent(std::string_view a, std::string_view b);
+/// similarity_percent is never above this: look before reading contents.
+int max_similarity_percent(std::uint64_t a_size, std::uint64_t b_size);
 
 struct UnifiedOptions {
   int context = 3;
@@ -44,10 +52,15 @@ struct UnifiedOptions {
 };
 struct UnifiedLine {
   enum class Kind : std::uint8_t { header, context, removed, added, no_newline } kind;
-  std::string text;  ///< without prefix; with its own newline unless the file ends without
+  /// Without prefix. A line of the files comes with its own newline unless its file ends without (then a no_newline
+  /// line follows); header and no_newline texts carry none. So a printer adds '\n' where there is none.
+  std::string text;
 };
 /// The hunks of a unified diff ("@@ -a,b +c,d @@ function", then lines), byte for byte as git prints them.
 std::vector<UnifiedLine> unified_diff(std::string_view before, std::string_view after, const UnifiedOptions& options);
+
+/// Those lines with their prefixes, as one text.
+std::string unified_text(const std::vector<UnifiedLine>& lines);
 
 struct LineCounts {
   std::uint64_t added = 0, removed = 0;
