@@ -4,6 +4,7 @@
 //   weft workspace 1
 //   store: HOST-PATH-OF-.weft
 //   name: NAME
+// What counts as standing inside a workspace is decided by the path alone, upward from the working directory.
 // Workspaces are refs: `workspaces/NAME` holds the head; its `extra` the registration (WorkspaceRecord).
 // Threading: one thread.
 #pragma once
@@ -42,8 +43,8 @@ Result<WorkspaceRecord> decode_workspace(ByteView bytes);
 std::string workspace_ref(std::string_view name);  ///< "workspaces/NAME"
 std::string_view workspace_name_problem(std::string_view name);
 
-/// Author, committer and the like: `--author`, WEFT_AUTHOR, user configuration, git's user configuration, else refused with
-/// the command that sets it (DESIGN 11).
+/// Author, committer and the like: `--author`, WEFT_AUTHOR, user configuration, git's user configuration, else refused
+/// with the command that sets it (DESIGN 11).
 struct Identity {
   Bytes name;
   Bytes email;
@@ -52,22 +53,38 @@ struct Identity {
 /// "Name <email>".
 Result<Identity> parse_identity(std::string_view text);
 Result<Identity> find_identity(const Context& context, const std::optional<std::string>& author_option);
+/// For the author of an operation that records no change: "Name <email>", empty when nobody is named.
+std::string author_text(const Context& context);
 
 class Repository {
  public:
-  /// Makes a store in `directory`/.weft and its workspace `default`, following `follow` ("main"). Code::exists where one is.
+  /// Makes a store in `directory`/.weft and its workspace `default`, following `follow` ("main"). Code::exists where
+  /// one is.
   static Result<Repository> init(const Context& context, const std::string& directory, const std::string& follow);
   /// Looks upward from context.directory. not_found: "no weft store here or in any parent directory". Stores owned by
   /// someone else are refused unless user configuration names them (`safe.stores`) (DESIGN 12).
   static Result<Repository> open(const Context& context);
 
+  /// For commands on the fast path: finds the store and where the workspace is, and reads no ref. workspace() is
+  /// absent; workspace_in() reads it from the one snapshot the command works on.
+  static Result<Repository> open_only(const Context& context);
+
   const Context& context() const { return context_; }
+  Env env() const { return context_.env; }
   store::Store& store() { return store_; }
+  const store::Store& store() const { return store_; }
+  /// What the path says: which workspace's directory this is. It may not be registered (any more).
+  struct Location {
+    std::string name;
+    std::string root;
+    std::string prefix;
+  };
+  const std::optional<Location>& location() const { return location_; }
   /// The workspace found; absent when -C stands inside no workspace (e.g. inside `.weft`).
   struct Workspace {
     std::string name;
-    std::string root;         ///< host path of its top
-    std::string prefix;       ///< path of context.directory inside it ("" at the top), for paths the user types
+    std::string root;    ///< host path of its top
+    std::string prefix;  ///< path of context.directory inside it ("" at the top), for paths the user types
     WorkspaceRecord record;
     Version head;
   };
@@ -76,20 +93,41 @@ class Repository {
   Result<Workspace> require_workspace() const;
   /// Head and record as they are now (others may have moved them).
   Result<Workspace> reload_workspace() const;
+  /// As this snapshot has it. refused, with what to do, when there is none.
+  Result<Workspace> workspace_in(const store::Snapshot& snapshot) const;
   std::string state_path(std::string_view workspace_name) const;  ///< directory state file
+  std::string files_path(std::string_view workspace_name) const;  ///< see files.h
 
-  /// A user's path relative to the current directory -> path inside the workspace ("" for the top). invalid when outside.
+  /// A user's path relative to the current directory -> path inside the workspace ("" for the top). invalid when
+  /// outside.
   Result<std::string> repo_path(std::string_view typed) const;
 
  private:
   Repository(const Context& context, store::Store store) : context_(context), store_(std::move(store)) {}
   Context context_;
   store::Store store_;
+  std::optional<Location> location_;
   std::optional<Workspace> workspace_;
 };
 
-/// Ref, id, unique prefix (4 digits and more), `git:SHA`, `@`, `@-`, `REF@{N}`, `A+B`; each may be followed by `-` (first
-/// parent) repeatedly. A ref name wins over a prefix, with a notice. not_found, ambiguous (details list the candidates).
+/// The content of a workspace's `.weft` file.
+struct WorkspaceFile {
+  std::string store;  ///< host path of the `.weft` directory, absolute
+  std::string name;
+  bool operator==(const WorkspaceFile&) const = default;
+};
+inline constexpr std::uint64_t kMaxWorkspaceFileBytes = 16 << 10;
+Bytes encode_workspace_file(const WorkspaceFile& file);
+Result<WorkspaceFile> decode_workspace_file(ByteView bytes);
+
+/// `typed` against `directory`, with "." and ".." taken out by the letter; absolute.
+std::string absolute_path(std::string_view directory, std::string_view typed);
+/// Whether `path` is `root` or below it, by the letter. Both absolute and normalised.
+bool is_below(std::string_view path, std::string_view root);
+
+/// Ref, id, unique prefix (4 digits and more), `git:SHA`, `@`, `@-`, `REF@{N}`, `A+B`; each may be followed by `-`
+/// (first parent) repeatedly. A ref name wins over a prefix, with a notice. not_found, ambiguous (details list the
+/// candidates).
 struct Resolved {
   Version version;
   std::string ref;     ///< when it was named by a ref
@@ -97,8 +135,8 @@ struct Resolved {
 };
 Result<Resolved> resolve_version(const Repository& repository, const store::Snapshot& snapshot, std::string_view text);
 
-/// The tree of a version: its change's result tree; the empty tree for the empty version. Versions of several changes are
-/// merged by node (Code::conflicts where that needs the real merge).
+/// The tree of a version: its change's result tree; the empty tree for the empty version. Versions of several changes
+/// are merged by node (Code::conflicts where that needs the real merge).
 Result<ObjectId> tree_of(const store::Snapshot& snapshot, const Version& version);
 
 /// The shortest unique prefix, at least 8 digits.

@@ -1,0 +1,235 @@
+#include "repo/config.h"
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+#define TOML_ENABLE_FORMATTERS 1
+#include <toml++/toml.h>
+
+namespace weft::repo {
+
+namespace {
+
+Result<toml::table> parse(ByteView text, std::string_view path) {
+  try {
+    return toml::parse(text, path);
+  } catch (const toml::parse_error& error) {
+    return make_error(Code::invalid,
+                      "the configuration " + std::string(path) + " does not parse: line " +
+                          std::to_string(error.source().begin.line) + ": " + std::string(error.description()),
+                      "correct that line");
+  }
+}
+
+Result<Bytes> read_text(const Context& context, const std::string& path) {
+  auto content = read_file(context.env.fs, path, kMaxConfigBytes);
+  if (!content && content.error().code == Code::not_found) return Bytes();
+  return content;
+}
+
+Error wrong_type(const std::string& path, std::string_view key, std::string_view type) {
+  return make_error(Code::invalid,
+                    "the configuration " + path + " is off: " + std::string(key) + " must be " + std::string(type));
+}
+
+Result<std::string> string_at(const toml::table& table, std::string_view key, const std::string& path) {
+  const auto node = table.at_path(key);
+  if (!node) return std::string();
+  if (const auto value = node.value_exact<std::string>()) return *value;
+  return wrong_type(path, key, "a string");
+}
+
+void list_into(const toml::table& table, const std::string& prefix,
+               std::vector<std::pair<std::string, std::string>>& out) {
+  for (const auto& [key, node] : table) {
+    const std::string name = prefix + std::string(key.str());
+    if (const auto* inner = node.as_table()) {
+      list_into(*inner, name + ".", out);
+    } else if (const auto* text = node.as_string()) {
+      out.emplace_back(name, text->get());
+    } else {
+      std::ostringstream value;
+      node.visit([&](const auto& concrete) { value << concrete; });
+      out.emplace_back(name, value.str());
+    }
+  }
+}
+
+std::string toml_string(std::string_view value) {
+  std::string out = "\"";
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      constexpr std::string_view kDigits = "0123456789abcdef";
+      out += "\\u00";
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) text.remove_suffix(1);
+  return text;
+}
+
+/// Replaces `name = ...` in `[section]`, or adds it there, or adds the section: by lines, so that comments stay.
+Bytes edited(ByteView text, std::string_view section, std::string_view name, const std::string& value) {
+  const std::string header = "[" + std::string(section) + "]";
+  const std::string line = std::string(name) + " = " + value + "\n";
+  Bytes out;
+  bool inside = false;
+  bool done = false;
+  while (!text.empty()) {
+    const std::size_t newline = text.find('\n');
+    const ByteView whole = text.substr(0, newline == ByteView::npos ? text.size() : newline + 1);
+    text.remove_prefix(whole.size());
+    const std::string_view content = trimmed(whole);
+    if (content.starts_with('[')) inside = content == header;
+    const std::size_t equals = content.find('=');
+    const bool matches =
+        inside && !done && equals != std::string_view::npos && trimmed(content.substr(0, equals)) == name;
+    out += matches ? line : std::string(whole);
+    if (!out.ends_with('\n')) out += '\n';
+    if (matches) done = true;
+  }
+  if (done) return out;
+  // Not there yet: right behind the section's header, or in a new section at the end.
+  std::size_t at = 0;
+  while (at < out.size()) {
+    const std::size_t newline = out.find('\n', at);
+    const std::string_view content = trimmed(std::string_view(out).substr(at, newline - at));
+    at = newline + 1;
+    if (content == header) return out.insert(at, line);
+  }
+  if (!out.empty()) out += '\n';
+  return out + header + "\n" + line;
+}
+
+struct Key {
+  std::string_view section;
+  std::string_view name;
+};
+
+Result<Key> split_key(std::string_view key) {
+  const auto is_bare = [](std::string_view part) {
+    return !part.empty() && std::all_of(part.begin(), part.end(),
+                                        [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; });
+  };
+  const std::size_t dot = key.rfind('.');
+  if (dot == std::string_view::npos || !is_bare(key.substr(0, dot)) || !is_bare(key.substr(dot + 1))) {
+    return make_error(Code::invalid, quoted(key) + " is no configuration key",
+                      "a key is SECTION.NAME, as in user.name");
+  }
+  return Key{key.substr(0, dot), key.substr(dot + 1)};
+}
+
+Error not_editable(std::string_view key) {
+  return make_error(Code::refused, std::string(key) + " stands in the file in a way that cannot be edited line by line",
+                    "edit the file by hand");
+}
+
+}  // namespace
+
+std::string user_config_path(const Context& context) {
+  const auto& environment = context.environment;
+  if (const auto xdg = environment.find("XDG_CONFIG_HOME"); xdg != environment.end() && !xdg->second.empty()) {
+    return join_path(xdg->second, "weft/config.toml");
+  }
+  if (const auto home = environment.find("HOME"); home != environment.end() && !home->second.empty()) {
+    return join_path(home->second, ".config/weft/config.toml");
+  }
+  return {};
+}
+
+Result<UserConfig> read_user_config(const Context& context) {
+  UserConfig config;
+  const std::string path = user_config_path(context);
+  if (path.empty()) return config;
+  WEFT_TRY(const Bytes text, read_text(context, path));
+  if (text.empty()) return config;
+  WEFT_TRY(const toml::table table, parse(text, path));
+  WEFT_TRY(config.user_name, string_at(table, "user.name", path));
+  WEFT_TRY(config.user_email, string_at(table, "user.email", path));
+  if (const auto node = table.at_path("safe.stores")) {
+    const auto* list = node.as_array();
+    if (list == nullptr) return wrong_type(path, "safe.stores", "a list of strings");
+    for (const auto& element : *list) {
+      const auto value = element.value_exact<std::string>();
+      if (!value) return wrong_type(path, "safe.stores", "a list of strings");
+      config.safe_stores.push_back(*value);
+    }
+  }
+  return config;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> parse_config_text(ByteView text, std::string_view path) {
+  WEFT_TRY(const toml::table table, parse(text, path));
+  std::vector<std::pair<std::string, std::string>> out;
+  list_into(table, "", out);
+  return out;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> list_user_config(const Context& context) {
+  const std::string path = user_config_path(context);
+  if (path.empty()) return std::vector<std::pair<std::string, std::string>>();
+  WEFT_TRY(const Bytes text, read_text(context, path));
+  return parse_config_text(text, path);
+}
+
+Result<Bytes> edit_config_text(ByteView text, std::string_view key, std::string_view value) {
+  WEFT_TRY(const Key parts, split_key(key));
+  if (!is_utf8(value)) return make_error(Code::invalid, "the value of " + std::string(key) + " is not UTF-8");
+  WEFT_TRY(toml::table before, parse(text, "configuration"));
+  std::string literal = toml_string(value);
+  if (key == "safe.stores") {
+    literal.clear();
+    if (const auto* list = before.at_path(key).as_array()) {
+      for (const auto& element : *list) {
+        const auto present = element.value_exact<std::string>();
+        if (present && *present != value) literal += toml_string(*present) + ", ";
+      }
+    }
+    literal = "[" + literal + toml_string(value) + "]";
+  }
+  Bytes out = edited(text, parts.section, parts.name, literal);
+  // The line editor knows nothing of TOML's other notations (dotted keys, inline tables, values over several lines):
+  // the result counts only if it says what was asked and leaves everything else as it was.
+  auto after = parse(out, "configuration");
+  if (!after) return not_editable(key);
+  const auto wanted = parse("v = " + literal, "value");
+  if (!wanted) return not_editable(key);
+  toml::table expected = before;
+  auto* section = expected.insert(parts.section, toml::table()).first->second.as_table();
+  if (section == nullptr) return not_editable(key);
+  wanted->at_path("v").visit([&](const auto& concrete) { section->insert_or_assign(parts.name, concrete); });
+  if (expected != *after) return not_editable(key);
+  return out;
+}
+
+Result<void> set_user_config(const Context& context, std::string_view key, std::string_view value) {
+  const std::string path = user_config_path(context);
+  if (path.empty()) {
+    return make_error(Code::refused, "there is no place for the configuration: neither HOME nor XDG_CONFIG_HOME is set",
+                      "set HOME");
+  }
+  WEFT_TRY(const Bytes text, read_text(context, path));
+  WEFT_TRY(const Bytes edited_text, edit_config_text(text, key, value));
+  FileSystem& fs = context.env.fs;
+  const std::string directory = parent_path(path);
+  for (const std::string& each : {parent_path(directory), directory}) {
+    const auto made = fs.make_directory(each);
+    if (!made && made.error().code != Code::exists) return made.error();
+  }
+  return write_file_durably(fs, path, edited_text);
+}
+
+}  // namespace weft::repo
