@@ -1,0 +1,78 @@
+// Records: how one object lies in a log frame or a pack.
+//
+// Invariants:
+//   O1  A record's content is given out only after the checksum of its stored bytes and its length were found right.
+//   The id
+//       is not hashed again here: what travels is verified at the door, what rests by `verify --deep`.
+//   O2  Reading takes memory in proportion to what is stored and never beyond kMaxRecordBytes.
+// Threading: values; a RecordCodec belongs to one thread at a time.
+// Format: docs/FORMATS.md, "Records".
+#pragma once
+
+#include <memory>
+
+#include "object/object.h"
+
+namespace weft::object {
+
+/// Content of one record. Larger objects lie in packs as blocks (pack.h).
+inline constexpr std::uint64_t kMaxRecordBytes = 16u << 20;
+/// Below this, compressing costs more than it saves.
+inline constexpr std::size_t kMinCompressedBytes = 256;
+
+/// How the bytes of a record or block are stored. Values are part of the format.
+enum class Stored : std::uint8_t {
+  plain = 0,
+  zstd = 1,
+  blocks = 2,  ///< packs only
+};
+
+/// A record as it lies in the bytes it was decoded from.
+struct Record {
+  ObjectKind kind = ObjectKind::blob;
+  Stored form = Stored::plain;
+  ObjectId id;
+  std::uint64_t raw_size = 0;
+  std::uint64_t checksum = 0;  ///< XXH3 of `stored`
+  ByteView stored;
+  std::size_t length = 0;  ///< of the whole record
+};
+
+/// The record that begins `bytes` (which may go on behind it). damaged on anything a codec could not have written.
+Result<Record> decode_record(ByteView bytes);
+
+/// Encodes and decodes records, keeping zstd's working memory from one to the next; there is none before the first
+/// object that is large enough to compress.
+class RecordCodec {
+ public:
+  /// zstd levels: 1 on the way of a commit, 3 where nobody waits.
+  explicit RecordCodec(int level = 1);
+  ~RecordCodec();
+  RecordCodec(RecordCodec&&) noexcept;
+  RecordCodec& operator=(RecordCodec&&) noexcept;
+
+  /// Appends the record of an object to `out`. Code::invalid above kMaxRecordBytes, with `out` unchanged.
+  Result<void> encode(ObjectKind kind, const ObjectId& id, ByteView content, Bytes& out);
+  /// O1, O2.
+  Result<Bytes> content(const Record& record);
+
+  /// The better of the two forms for some bytes; the view lives until the next call.
+  struct Packed {
+    Stored form = Stored::plain;
+    ByteView bytes;
+  };
+  Packed pack(ByteView content);
+  /// Appends exactly raw_size bytes to `out`, or fails with damaged and leaves `out` as it was.
+  Result<void> unpack(Stored form, ByteView stored, std::uint64_t raw_size, Bytes& out);
+
+ private:
+  struct Contexts;
+  Contexts& contexts();
+  int level_;
+  std::unique_ptr<Contexts> contexts_;
+};
+
+/// RecordCodec::content() with working memory of its own, for single reads from any thread.
+Result<Bytes> record_content(const Record& record);
+
+}  // namespace weft::object
