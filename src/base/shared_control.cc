@@ -1,0 +1,281 @@
+#include "base/shared_control.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+
+namespace weft {
+namespace {
+
+constexpr char kMagic[8] = {'W', 'E', 'F', 'T', 'C', 'T', 'L', '1'};
+constexpr std::size_t kBootIdLength = 36;
+
+/// Slot word: generation in the upper half (odd while held), process id in the lower.
+using SlotWord = std::atomic<std::uint64_t>;
+
+struct Header {
+  char magic[8];
+  std::uint32_t layout;
+  std::atomic<std::uint32_t> ready;
+  char boot_id[40];
+  std::uint64_t device;
+  std::uint64_t inode;
+  std::uint64_t size;
+  std::atomic<std::uint32_t> next_slot;
+};
+constexpr std::size_t kSlotsOffset = 4096;
+constexpr std::size_t kBaseOffset = kSlotsOffset + SharedControl::kMaxSlots * sizeof(SlotWord);
+static_assert(sizeof(Header) <= kSlotsOffset);
+static_assert(kBaseOffset % 4096 == 0);
+
+// Lock bytes lie far behind the content, so that no lock ever covers data.
+constexpr off_t kCreateByte = off_t{1} << 40;
+constexpr off_t kSlotByte = kCreateByte + 1;
+
+constexpr std::uint32_t kGenerationBits = 18;
+constexpr std::uint32_t kGenerationMask = (1u << kGenerationBits) - 1;
+
+OwnerToken make_token(std::uint32_t slot, std::uint32_t generation) {
+  return ((slot + 1) << (kGenerationBits + 1)) | ((generation & kGenerationMask) << 1);
+}
+std::uint32_t slot_of(OwnerToken token) { return (token >> (kGenerationBits + 1)) - 1; }
+std::uint32_t generation_of(OwnerToken token) { return (token >> 1) & kGenerationMask; }
+
+int lock_call(int fd, int command, short type, off_t start, off_t length) {
+  struct flock lock{};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = start;
+  lock.l_len = length;
+  int result = 0;
+  do {
+    result = fcntl(fd, command, &lock);
+  } while (result != 0 && errno == EINTR && command == F_OFD_SETLKW);
+  if (command == F_OFD_GETLK && result == 0) return lock.l_type == F_UNLCK ? 0 : 1;
+  return result;
+}
+
+Result<void> read_boot_id(char (&out)[40]) {
+  std::memset(out, 0, sizeof(out));
+  const char* path = "/proc/sys/kernel/random/boot_id";
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return system_error(errno, "open", path);
+  const ssize_t length = read(fd, out, kBootIdLength);
+  const int error = errno;
+  close(fd);
+  if (length != static_cast<ssize_t>(kBootIdLength)) return system_error(length < 0 ? error : EIO, "read", path);
+  return {};
+}
+
+class MappedControl final : public SharedControl {
+ public:
+  MappedControl(int fd, std::byte* memory, std::size_t total, std::string path)
+      : fd_(fd), memory_(memory), total_(total), path_(std::move(path)) {
+    base_ = memory_ + kBaseOffset;
+    size_ = total_ - kBaseOffset;
+  }
+  ~MappedControl() override {
+    if (token_ != 0) {
+      SlotWord& word = slots()[slot_of(token_)];
+      // Even generation: free for the next one without asking the kernel. The lock goes with the descriptor.
+      const std::uint64_t value = word.load();
+      word.store(((value >> 32) + 1) << 32);
+    }
+    munmap(memory_, total_);
+    close(fd_);
+  }
+
+  void wait(Word& word, std::uint32_t expected, std::int64_t timeout_ns) override {
+    futex_wait(word, expected, timeout_ns);
+  }
+  void wake(Word& word, int count) override { futex_wake(word, count); }
+
+  Result<void> ensure_allocated(std::size_t offset, std::size_t length) override {
+    WEFT_CHECK(offset + length <= size_);
+    int error = 0;
+    do {
+      error = posix_fallocate(fd_, static_cast<off_t>(kBaseOffset + offset), static_cast<off_t>(length));
+    } while (error == EINTR);
+    if (error != 0) return system_error(error, "make room in", path_);
+    return {};
+  }
+
+  Result<OwnerToken> token() override {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (token_ != 0) return token_;
+    const std::uint32_t start = header()->next_slot.fetch_add(1, std::memory_order_relaxed);
+    // First pass: slots that were given back. Second: slots whose holder died without a word.
+    for (const bool also_dead : {false, true}) {
+      for (std::uint32_t i = 0; i < kMaxSlots; ++i) {
+        const std::uint32_t slot = (start + i) % kMaxSlots;
+        SlotWord& word = slots()[slot];
+        std::uint64_t value = word.load();
+        const bool held = ((value >> 32) & 1) != 0;
+        if (held && !also_dead) continue;
+        // The lock decides; the word only says where to look first.
+        if (lock_call(fd_, F_OFD_SETLK, F_WRLCK, kSlotByte + slot, 1) != 0) continue;
+        value = word.load();
+        std::uint64_t generation = (value >> 32) + 1;
+        if ((generation & 1) == 0) ++generation;
+        word.store((generation << 32) | static_cast<std::uint32_t>(getpid()));
+        token_ = make_token(slot, static_cast<std::uint32_t>(generation));
+        return token_;
+      }
+    }
+    return make_error(Code::busy, "all " + std::to_string(kMaxSlots) + " process slots of this store are taken",
+                      "wait for other weft processes to end, then try again");
+  }
+
+  bool alive(OwnerToken token) override {
+    if (token == 0) return false;
+    const std::uint32_t slot = slot_of(token);
+    if (slot >= kMaxSlots) return false;
+    if (token == token_) return true;
+    const std::uint64_t value = slots()[slot].load();
+    if ((static_cast<std::uint32_t>(value >> 32) & kGenerationMask) != generation_of(token)) return false;
+    return lock_call(fd_, F_OFD_GETLK, F_WRLCK, kSlotByte + slot, 1) == 1;
+  }
+
+  std::uint32_t process_of(OwnerToken token) override {
+    if (token == 0 || slot_of(token) >= kMaxSlots) return 0;
+    return static_cast<std::uint32_t>(slots()[slot_of(token)].load());
+  }
+
+  Header* header() const { return reinterpret_cast<Header*>(memory_); }
+
+ private:
+  SlotWord* slots() const { return reinterpret_cast<SlotWord*>(memory_ + kSlotsOffset); }
+
+  int fd_;
+  std::byte* memory_;
+  std::size_t total_;
+  std::string path_;
+  std::mutex mutex_;
+  OwnerToken token_ = 0;
+};
+
+struct OpenFile {
+  int fd = -1;
+  struct stat status{};
+  ~OpenFile() {
+    if (fd >= 0) close(fd);
+  }
+};
+
+Result<void> open_file(const std::string& path, int flags, OpenFile& file) {
+  file.fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
+  if (file.fd < 0) return system_error(errno, "open", path);
+  if (fstat(file.fd, &file.status) != 0) return system_error(errno, "stat", path);
+  return {};
+}
+
+Result<std::unique_ptr<MappedControl>> map_file(OpenFile& file, const SharedControlOptions& options) {
+  const std::size_t total = kBaseOffset + options.size;
+  void* memory = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+  if (memory == MAP_FAILED) return system_error(errno, "map", options.path);
+  return std::make_unique<MappedControl>(std::exchange(file.fd, -1), static_cast<std::byte*>(memory), total,
+                                         options.path);
+}
+
+bool usable(const Header& header, const OpenFile& file, const SharedControlOptions& options,
+            const char (&boot_id)[40]) {
+  return std::memcmp(header.magic, kMagic, sizeof(kMagic)) == 0 && header.layout == options.layout &&
+         header.size == options.size && std::memcmp(header.boot_id, boot_id, sizeof(boot_id)) == 0 &&
+         header.device == file.status.st_dev && header.inode == file.status.st_ino && header.ready.load() == 1;
+}
+
+}  // namespace
+
+void futex_wait(SharedControl::Word& word, std::uint32_t expected, std::int64_t timeout_ns) {
+  struct timespec timeout{};
+  timeout.tv_sec = timeout_ns / 1'000'000'000;
+  timeout.tv_nsec = timeout_ns % 1'000'000'000;
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, expected, &timeout, nullptr, 0);
+}
+
+void futex_wake(SharedControl::Word& word, int count) {
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, count, nullptr, nullptr, 0);
+}
+
+Result<std::unique_ptr<SharedControl>> open_mapped_control(const SharedControlOptions& options) {
+  char boot_id[40];
+  WEFT_DO(read_boot_id(boot_id));
+  const std::size_t total = kBaseOffset + options.size;
+
+  // Each round either attaches, creates, or finds that somebody else replaced the file meanwhile.
+  constexpr int kMaxRounds = 100;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    OpenFile file;
+    WEFT_DO(open_file(options.path, O_CREAT, file));
+    const auto whole = [&] { return static_cast<std::uint64_t>(file.status.st_size) == total; };
+    if (whole()) {
+      const struct stat status = file.status;
+      WEFT_TRY(auto control, map_file(file, options));
+      OpenFile known;
+      known.status = status;
+      if (usable(*control->header(), known, options, boot_id))
+        return std::unique_ptr<SharedControl>(std::move(control));
+      WEFT_DO(open_file(options.path, O_CREAT, file));
+    }
+    // Not usable as it stands: whoever holds this lock may replace the file; the others wait here.
+    if (lock_call(file.fd, F_OFD_SETLKW, F_WRLCK, kCreateByte, 1) != 0)
+      return system_error(errno, "lock", options.path);
+    struct stat now{};
+    if (stat(options.path.c_str(), &now) != 0 || now.st_ino != file.status.st_ino || now.st_dev != file.status.st_dev)
+      continue;
+    if (fstat(file.fd, &file.status) != 0) return system_error(errno, "stat", options.path);
+    if (whole()) {  // somebody may have finished it while we waited
+      OpenFile again;
+      WEFT_DO(open_file(options.path, 0, again));
+      const struct stat status = again.status;
+      WEFT_TRY(auto control, map_file(again, options));
+      OpenFile known;
+      known.status = status;
+      if (usable(*control->header(), known, options, boot_id))
+        return std::unique_ptr<SharedControl>(std::move(control));
+    }
+    if (lock_call(file.fd, F_OFD_SETLK, F_WRLCK, kSlotByte, static_cast<off_t>(SharedControl::kMaxSlots)) != 0) {
+      return make_error(Code::busy,
+                        "the store's control block " + options.path + " is in use by another version of weft",
+                        "wait for those processes to end, then try again");
+    }
+    // A new file, not the old one emptied: somebody may still have the old one mapped, and cutting it would kill them.
+    const std::string fresh_path = options.path + ".new";
+    unlink(fresh_path.c_str());
+    OpenFile fresh;
+    WEFT_DO(open_file(fresh_path, O_CREAT | O_EXCL, fresh));
+    if (ftruncate(fresh.fd, static_cast<off_t>(total)) != 0) return system_error(errno, "size", fresh_path);
+    if (const int error = posix_fallocate(fresh.fd, 0, static_cast<off_t>(kBaseOffset)); error != 0) {
+      unlink(fresh_path.c_str());
+      return system_error(error, "make room in", fresh_path);
+    }
+    const struct stat status = fresh.status;
+    WEFT_TRY(auto control, map_file(fresh, options));
+    if (auto filled = options.initialise(*control); !filled) {
+      unlink(fresh_path.c_str());
+      return std::move(filled).error();
+    }
+    Header* header = control->header();
+    std::memcpy(header->magic, kMagic, sizeof(kMagic));
+    header->layout = options.layout;
+    std::memcpy(header->boot_id, boot_id, sizeof(boot_id));
+    header->device = status.st_dev;
+    header->inode = status.st_ino;
+    header->size = options.size;
+    header->ready.store(1);
+    if (rename(fresh_path.c_str(), options.path.c_str()) != 0) return system_error(errno, "rename to", options.path);
+    return std::unique_ptr<SharedControl>(std::move(control));
+  }
+  return make_error(Code::busy, "the store's control block " + options.path + " keeps being replaced", "try again");
+}
+
+}  // namespace weft

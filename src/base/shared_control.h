@@ -1,0 +1,77 @@
+// SharedControl: a block of memory shared by every process that has a store open, with futexes on its words and a way to
+// know which of those processes are still alive. It is a cache of the log's state, never truth: losing it loses nothing.
+//
+// Invariants:
+//   SC1  A new block is zeros; `initialise` fills it under a lock that nobody else passes; only then others see it.
+//   SC2  A block of another boot, of another file (a copied store) or of another layout is never used: a new file replaces it.
+//   SC3  A process that takes a slot holds a lock of its own open file description (OFD) on the slot's byte until it dies.
+//        An owner token (slot and generation) is alive only while that lock is held and the generation is current: thread
+//        ids and robust futex lists mean nothing across PID namespaces.
+//   SC4  Pages are touched only after ensure_allocated(): a hole in a full file system would be a SIGBUS.
+// Threading: any thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+
+namespace weft {
+
+/// Names one holder of a slot: slot number + 1 in the upper bits, generation in the lower; 0 is nobody. Bit 0 is always
+/// clear: mutex words use it (log/shared_mutex.h).
+using OwnerToken = std::uint32_t;
+
+class SharedControl {
+ public:
+  using Word = std::atomic<std::uint32_t>;
+  static constexpr std::size_t kMaxSlots = 4096;
+
+  virtual ~SharedControl() = default;
+
+  /// The memory behind the block's own header.
+  std::byte* base() const { return base_; }
+  std::size_t size() const { return size_; }
+
+  /// Returns when woken, when `word` no longer holds `expected`, after `timeout_ns`, or for no reason.
+  virtual void wait(Word& word, std::uint32_t expected, std::int64_t timeout_ns) = 0;
+  virtual void wake(Word& word, int count) = 0;
+  /// Makes [offset, offset + length) of base() safe to touch (SC4). Cheap when it already is.
+  virtual Result<void> ensure_allocated(std::size_t offset, std::size_t length) = 0;
+
+  /// This process's token, taking a slot at the first call. Code::busy when all slots are taken.
+  virtual Result<OwnerToken> token() = 0;
+  virtual bool alive(OwnerToken token) = 0;
+  /// For messages; 0 when unknown.
+  virtual std::uint32_t process_of(OwnerToken token) = 0;
+
+  /// A named place in the protocols built on this block. Tests use it to kill or to interleave; the real one does nothing.
+  virtual void point(const char* name) { (void)name; }
+  /// True once a test's point() has "killed" this user of the block: unlocking and waking become no-ops, as for a dead process.
+  virtual bool killed() const { return false; }
+
+ protected:
+  std::byte* base_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+struct SharedControlOptions {
+  std::string path;
+  std::size_t size = 0;           ///< of base()
+  std::uint32_t layout = 0;       ///< version of what lies in base()
+  /// Fills a new block. Runs in one process at a time.
+  std::function<Result<void>(SharedControl&)> initialise;
+};
+
+/// The real one: an mmap'ed file inside the store, and futexes.
+Result<std::unique_ptr<SharedControl>> open_mapped_control(const SharedControlOptions& options);
+
+/// futex(2) on any memory; shared between processes when it is.
+void futex_wait(SharedControl::Word& word, std::uint32_t expected, std::int64_t timeout_ns);
+void futex_wake(SharedControl::Word& word, int count);
+
+}  // namespace weft

@@ -1,0 +1,748 @@
+#include "log/log.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <climits>
+
+namespace weft::log {
+namespace {
+
+constexpr std::uint64_t kFirstZeroStep = 256u << 10;
+constexpr std::uint64_t kLastZeroStep = 8u << 20;
+/// The ring's pages are made ready in steps, so that a small store stays small.
+constexpr std::uint64_t kRingStep = 64u << 10;
+
+/// Ctrl-Z on a leader would stop everybody: stopping is held off until its batch is done.
+class HoldStops {
+ public:
+  HoldStops() {
+    sigset_t stops;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTSTP);
+    sigaddset(&stops, SIGTTIN);
+    sigaddset(&stops, SIGTTOU);
+    pthread_sigmask(SIG_BLOCK, &stops, &before_);
+  }
+  ~HoldStops() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HoldStops(const HoldStops&) = delete;
+  HoldStops& operator=(const HoldStops&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+/// The append lock's holder reads what is before the enqueued end: from the ring while it is still there, else from the files.
+class Log::Context final : public AppendContext {
+ public:
+  Context(Log& log, const EnqueuedState& enqueued, std::uint64_t durable) : log_(log), enqueued_(enqueued), durable_(durable) {}
+
+  const EnqueuedState& enqueued() const override { return enqueued_; }
+  std::uint64_t durable_position() const override { return durable_; }
+  Result<ByteView> read(std::uint64_t position, std::uint64_t length) override {
+    if (position + length > enqueued_.position) {
+      return weft::damaged(fmt::format("the log has no bytes at position {}", position));
+    }
+    if (in_ring(position)) return log_.ring_read(position, length, scratch_);
+    return log_.segments_.view(position, length, keep_);
+  }
+  Result<ByteView> read_up_to(std::uint64_t position, std::uint64_t length) override {
+    if (position >= enqueued_.position) return weft::damaged(fmt::format("the log has no bytes at position {}", position));
+    length = std::min(length, enqueued_.position - position);
+    if (in_ring(position)) return log_.ring_read(position, length, scratch_);
+    WEFT_TRY(const ByteView rest, log_.segments_.view_rest(position, keep_));
+    return rest.substr(0, length);
+  }
+
+ private:
+  bool in_ring(std::uint64_t position) const {
+    return position >= enqueued_.ring_floor && position + kRingBytes >= enqueued_.position;
+  }
+  Log& log_;
+  const EnqueuedState& enqueued_;
+  std::uint64_t durable_;
+  Bytes scratch_;
+  std::shared_ptr<Mapping> keep_;
+};
+
+Log::Log(Env& env, SharedControl& control, const ControlLayout& layout, Segments& segments, LogClient& client,
+         std::function<void(std::uint32_t)> notice)
+    : env_(env),
+      control_(control),
+      segments_(segments),
+      client_(client),
+      notice_(std::move(notice)),
+      state_(*reinterpret_cast<SharedLogState*>(control.base() + layout.state_offset)),
+      ring_(control.base() + layout.ring_offset),
+      ring_offset_(layout.ring_offset),
+      append_mutex_(control, env.clock, state_.append),
+      leader_mutex_(control, env.clock, state_.leader),
+      zero_mutex_(control, env.clock, state_.zero) {}
+
+Result<LogPoint> Log::create(Env& env, Segments& segments, ByteView store_payload) {
+  WEFT_DO(segments.create(0, kFirstZeroStep));
+  FrameHeader header;
+  header.kind = FrameKind::store;
+  header.length = static_cast<std::uint32_t>(kFrameHeaderBytes + store_payload.size());
+  header.transaction = env.random.id<TransactionId>();
+  header.payload_checksum = payload_checksum(store_payload);
+  char bytes[kFrameHeaderBytes];
+  encode_header(header, {}, bytes);
+  WEFT_TRY(File* const file, segments.writer(0));
+  const ByteView parts[] = {ByteView(bytes, sizeof(bytes)), store_payload};
+  WEFT_DO(file->write_at(0, parts));
+  WEFT_DO(file->sync());
+  return LogPoint{padded_length(header.length), header.checksum};
+}
+
+Result<void> Log::initialise(SharedControl& control, const ControlLayout& layout, Segments& segments, LogPoint end,
+                             const ClientWords& client, bool is_damaged) {
+  WEFT_DO(control.ensure_allocated(layout.state_offset, sizeof(SharedLogState)));
+  auto& state = *new (control.base() + layout.state_offset) SharedLogState{};
+  const std::uint64_t position = align_up(end.position, kBatchAlignment);
+  EnqueuedState enqueued;
+  enqueued.position = position;
+  enqueued.chain = end.chain;
+  enqueued.batch = 1;
+  enqueued.ring_floor = position;
+  enqueued.client = client;
+  state.enqueued.store({position, end.chain, 1, 0, position, client[0], client[1], client[2], client[3]});
+  state.durable.store({position, end.chain, client[0], client[1], client[2], client[3]});
+  WEFT_TRY(const std::uint64_t size, segments.file_size(position));
+  state.zeroed_end.store(std::max(position, segments.segment_start(position) + size));
+  state.zero_step.store(kFirstZeroStep);
+  state.damaged.store(is_damaged ? 1 : 0);
+  return {};
+}
+
+EnqueuedState Log::load_enqueued() const {
+  const auto words = state_.enqueued.load();
+  return {words[0], words[1], words[2], words[3], words[4], {words[5], words[6], words[7], words[8]}};
+}
+
+void Log::publish_enqueued(const EnqueuedState& s) {
+  if (control_.killed()) return;
+  state_.enqueued.store(
+      {s.position, s.chain, s.batch, s.batch_count, s.ring_floor, s.client[0], s.client[1], s.client[2], s.client[3]});
+}
+
+DurableState Log::durable() const {
+  const auto words = state_.durable.load();
+  return {words[0], words[1], {words[2], words[3], words[4], words[5]}};
+}
+EnqueuedState Log::enqueued() const { return load_enqueued(); }
+
+void Log::publish_durable(const DurableState& s) {
+  if (control_.killed()) return;
+  state_.durable.store({s.position, s.chain, s.client[0], s.client[1], s.client[2], s.client[3]});
+}
+
+void Log::reset_enqueued(EnqueuedState& state, const DurableState& durable) {
+  state.position = durable.position;
+  state.chain = durable.chain;
+  state.client = durable.client;
+  state.ring_floor = durable.position;
+  ++state.batch;
+  state.batch_count = 0;
+}
+
+Result<OwnerToken> Log::token() { return control_.token(); }
+
+SharedMutex::Acquired Log::lock_append(SharedMutex& mutex, OwnerToken token) {
+  const auto acquired = mutex.lock(token, notice_);
+  if (acquired.from_dead_owner) {
+    // It died somewhere between taking a position and publishing it: nothing behind the published end exists. An author of
+    // an own flush publishes the durable state first; if it died before the enqueued one, that is behind.
+    EnqueuedState state = load_enqueued();
+    const DurableState durable = this->durable();
+    if (durable.position > state.position) {
+      reset_enqueued(state, durable);
+      publish_enqueued(state);
+    }
+    client_.forget_from(state.position);
+  }
+  return acquired;
+}
+
+void Log::ring_write(std::uint64_t position, ByteView bytes) {
+  if (control_.killed()) return;
+  const std::uint64_t offset = position % kRingBytes;
+  const std::uint64_t first = std::min<std::uint64_t>(bytes.size(), kRingBytes - offset);
+  std::memcpy(ring_ + offset, bytes.data(), first);
+  std::memcpy(ring_, bytes.data() + first, bytes.size() - first);
+}
+
+void Log::ring_zero(std::uint64_t position, std::uint64_t length) {
+  if (control_.killed()) return;
+  const std::uint64_t offset = position % kRingBytes;
+  const std::uint64_t first = std::min<std::uint64_t>(length, kRingBytes - offset);
+  std::memset(ring_ + offset, 0, first);
+  std::memset(ring_, 0, length - first);
+}
+
+std::size_t Log::ring_parts(std::uint64_t from, std::uint64_t to, ByteView (&parts)[2]) const {
+  if (from == to) return 0;
+  const std::uint64_t offset = from % kRingBytes;
+  const std::uint64_t first = std::min(to - from, kRingBytes - offset);
+  const char* ring = reinterpret_cast<const char*>(ring_);
+  parts[0] = ByteView(ring + offset, first);
+  if (first == to - from) return 1;
+  parts[1] = ByteView(ring, to - from - first);
+  return 2;
+}
+
+ByteView Log::ring_read(std::uint64_t position, std::uint64_t length, Bytes& scratch) const {
+  ByteView parts[2];
+  const std::size_t count = ring_parts(position, position + length, parts);
+  if (count == 0) return {};
+  if (count == 1) return parts[0];
+  scratch.assign(parts[0]);
+  scratch.append(parts[1]);
+  return scratch;
+}
+
+Error Log::failure() const {
+  const int error = static_cast<int>(state_.failed.load());
+  Error result = system_error(error == 0 ? EIO : error, "write", "the log");
+  if (result.code != Code::no_space) result.code = Code::store_failed;
+  result.hint = result.code == Code::no_space ? "nothing was recorded; free some space and try again"
+                                              : "nothing was recorded; check the disk, then try again: the store recovers by itself";
+  return result;
+}
+
+Result<Appended> Log::append(FrameSource& source, const TransactionId& transaction) {
+  WEFT_TRY(const OwnerToken me, token());
+  /// Each round but the last met a failure of the store, a full ring or the end of a segment.
+  constexpr int kMaxRounds = 10'000;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    if (damaged()) {
+      return weft::damaged("the log has lost bytes that were durable; nothing can be written",
+                           "run `weft verify`, then `weft repair --accept-loss`");
+    }
+    if (state_.failed.load(std::memory_order_acquire) != 0) WEFT_DO(recover_failed(me));
+    control_.point("append:before-lock");
+    lock_append(append_mutex_, me);
+    control_.point("append:locked");
+    if (state_.failed.load(std::memory_order_relaxed) != 0) {
+      append_mutex_.unlock();
+      continue;
+    }
+    EnqueuedState state = load_enqueued();
+    const std::uint32_t epoch = state_.epoch.load();
+    const std::uint64_t durable_position = state_.durable.load()[0];
+    Context context(*this, state, durable_position);
+    std::uint64_t judged_at = 0;
+    auto sections = source.build(context, judged_at);
+    if (!sections) {
+      append_mutex_.unlock();
+      if (judged_at > durable_position) {  // G7
+        const std::uint64_t batch = state.batch_count == 0 ? state.batch - 1 : state.batch;
+        if (wait_durable(std::min(judged_at, state.position), batch, epoch, me) == Waited::given_up) continue;
+      }
+      return std::move(sections).error();
+    }
+    const std::uint64_t length = kFrameHeaderBytes + sections->late.size() + sections->payload.size();
+    const std::uint64_t total = padded_length(length);
+    if (total > kMaxRingFrame || !fits_segment(state.position, total)) {
+      append_mutex_.unlock();
+      bool again = false;
+      judged_at = 0;
+      auto appended = append_exclusively(source, transaction, me, again, judged_at);
+      if (again) continue;
+      return appended;
+    }
+    const std::uint64_t padded_end = align_up(state.position + total, kBatchAlignment);
+    if (padded_end - durable_position > kRingBytes) {
+      // A full ring: wait for a flush with the lock released.
+      append_mutex_.unlock();
+      const std::uint64_t batch = state.batch_count == 0 ? state.batch - 1 : state.batch;
+      (void)wait_durable(state.position, batch, epoch, me);
+      continue;
+    }
+    const std::uint64_t ring_end = padded_end % kRingBytes;
+    const std::uint64_t ring_need = ring_end < state.position % kRingBytes || ring_end == 0 ? kRingBytes : ring_end;
+    if (state_.ring_allocated.load(std::memory_order_relaxed) < ring_need) {
+      const std::uint64_t target = std::min(align_up(ring_need, kRingStep), kRingBytes);
+      if (auto ready = control_.ensure_allocated(ring_offset_, target); !ready) {
+        append_mutex_.unlock();
+        return std::move(ready).error();
+      }
+      state_.ring_allocated.store(target, std::memory_order_relaxed);
+    }
+
+    FrameHeader header;
+    header.length = static_cast<std::uint32_t>(length);
+    header.late_length = static_cast<std::uint32_t>(sections->late.size());
+    header.position = state.position;
+    header.durable = durable_position;
+    header.transaction = transaction;
+    header.previous = state.chain;
+    header.payload_checksum = sections->payload_checksum;
+    char header_bytes[kFrameHeaderBytes];
+    encode_header(header, sections->late, header_bytes);
+    ring_write(header.position, ByteView(header_bytes, sizeof(header_bytes)));
+    ring_write(header.position + kFrameHeaderBytes, sections->late);
+    control_.point("append:copying");
+    const std::uint64_t payload_position = header.position + kFrameHeaderBytes + sections->late.size();
+    ring_write(payload_position, sections->payload);
+    ring_zero(header.position + length, total - length);
+    source.placed(header.position, payload_position);
+    control_.point("append:placed");
+
+    const bool first = state.batch_count == 0;
+    const std::uint64_t batch = state.batch;
+    state.position += total;
+    state.chain = header.checksum;
+    state.client = sections->client;
+    ++state.batch_count;
+    publish_enqueued(state);
+    const std::uint32_t fill_target = state_.fill_target.load(std::memory_order_relaxed);
+    const bool filled = fill_target != 0 && state.batch_count >= fill_target;
+    control_.point("append:published");
+    append_mutex_.unlock();
+    state_.transactions.fetch_add(1, std::memory_order_relaxed);
+
+    if (filled) {
+      state_.fill_target.store(0, std::memory_order_relaxed);
+      state_.fill.fetch_add(1);
+      control_.wake(state_.fill, 1);
+    }
+    if (first) {
+      control_.point("append:leading");
+      lead(state.position, me);
+    }
+    if (wait_durable(state.position, batch, epoch, me) == Waited::durable) {
+      return Appended{header.position, state.position};
+    }
+    // The store failed meanwhile; perhaps before us, perhaps behind us.
+    WEFT_TRY(const bool there, survived(header.position, state.position, transaction));
+    if (there) return Appended{header.position, state.position};
+    return failure();
+  }
+  return make_error(Code::busy, "the store kept failing and recovering while this was written", "try again");
+}
+
+bool Log::fits_segment(std::uint64_t position, std::uint64_t length) const {
+  // Exactly at a segment's end the next one may not be there yet: nothing of it is written then.
+  const bool at_boundary = position != 0 && position % segments_.segment_bytes() == 0;
+  if (at_boundary && state_.zeroed_end.load(std::memory_order_acquire) <= position) return false;
+  return position + length <= segments_.segment_end(position);
+}
+
+Log::Waited Log::wait_durable(std::uint64_t position, std::uint64_t batch, std::uint32_t epoch, OwnerToken me) {
+  SharedControl::Word& word = state_.batch_done[batch % kBatchWords];
+  for (;;) {
+    const std::uint32_t seen = word.load(std::memory_order_acquire);
+    if (state_.epoch.load(std::memory_order_acquire) != epoch) return Waited::given_up;
+    if (state_.durable.load()[0] >= position) {
+      // A failure between the two loads would have changed the epoch first.
+      return state_.epoch.load(std::memory_order_acquire) == epoch ? Waited::durable : Waited::given_up;
+    }
+    const std::int64_t before = env_.clock.monotonic_ns();
+    control_.wait(word, seen, kOwnerCheckNs);
+    if (env_.clock.monotonic_ns() - before >= kOwnerCheckNs) lead(position, me);
+  }
+}
+
+Result<bool> Log::survived(std::uint64_t position, std::uint64_t end, const TransactionId& transaction) {
+  if (state_.durable.load()[0] < end) return false;
+  std::shared_ptr<Mapping> keep;
+  WEFT_TRY(const ByteView bytes, segments_.view_rest(position, keep));
+  const auto header = parse_header(bytes, position);
+  return header && header->transaction == transaction;
+}
+
+EnqueuedState Log::close_batch(EnqueuedState state) {
+  const std::uint64_t aligned = align_up(state.position, kBatchAlignment);
+  ring_zero(state.position, aligned - state.position);
+  state.position = aligned;
+  ++state.batch;
+  state.batch_count = 0;
+  publish_enqueued(state);
+  return state;
+}
+
+void Log::wait_for_fill(bool contended) {
+  const auto average = static_cast<std::int64_t>(state_.flush_average_ns.load(std::memory_order_relaxed));
+  if (average < kSlowFlushNs) return;
+  const std::uint64_t sizes[2] = {state_.last_sizes[0].load(std::memory_order_relaxed),
+                                  state_.last_sizes[1].load(std::memory_order_relaxed)};
+  if (!contended && sizes[0] <= 1 && sizes[1] <= 1) return;  // G5
+  // Two batches that take turns hold all the writers there are: together they need half the flushes. When that many do not
+  // come in time, there are fewer: for a while no more than came are waited for.
+  std::uint64_t target = sizes[0] + sizes[1];
+  const std::uint64_t batch = load_enqueued().batch;
+  if (batch < state_.fill_cap_until.load(std::memory_order_relaxed)) {
+    target = std::min(target, state_.fill_cap.load(std::memory_order_relaxed));
+  }
+  if (target <= 1) return;
+  const std::int64_t deadline = env_.clock.monotonic_ns() + average / 4;
+  for (;;) {
+    const std::uint32_t seen = state_.fill.load();
+    state_.fill_target.store(static_cast<std::uint32_t>(target), std::memory_order_relaxed);
+    const std::uint64_t count = load_enqueued().batch_count;
+    if (count >= target) break;
+    const std::int64_t left = deadline - env_.clock.monotonic_ns();
+    if (left <= 0) {
+      constexpr std::uint64_t kCapBatches = 64;
+      state_.fill_cap.store(count, std::memory_order_relaxed);
+      state_.fill_cap_until.store(batch + kCapBatches, std::memory_order_relaxed);
+      break;
+    }
+    control_.wait(state_.fill, seen, left);
+  }
+  state_.fill_target.store(0, std::memory_order_relaxed);
+}
+
+void Log::lead(std::uint64_t position, OwnerToken me) {
+  const auto acquired = leader_mutex_.lock(me, notice_);
+  control_.point("lead:locked");
+  if (state_.durable.load()[0] >= position || state_.failed.load() != 0) {
+    leader_mutex_.unlock();
+    return;
+  }
+  const HoldStops hold;
+  wait_for_fill(acquired.waited);
+  lock_append(append_mutex_, me);
+  EnqueuedState state = load_enqueued();
+  state_.last_sizes[1].store(state_.last_sizes[0].load(std::memory_order_relaxed), std::memory_order_relaxed);
+  state_.last_sizes[0].store(state.batch_count, std::memory_order_relaxed);
+  state = close_batch(state);
+  append_mutex_.unlock();
+  control_.point("lead:closed");
+  const bool flushed = flush_ring(state, false, me);
+  if (flushed) state_.batches.fetch_add(1, std::memory_order_relaxed);
+  control_.point("lead:published");
+  leader_mutex_.unlock();
+  wake_batches(state.batch - 1);
+  if (flushed) extend_ahead(me);
+}
+
+bool Log::flush_ring(const EnqueuedState& closed, bool append_locked, OwnerToken me) {
+  const DurableState durable = this->durable();
+  if (closed.position == durable.position) return true;
+  ByteView parts[2];
+  const std::size_t count = ring_parts(durable.position, closed.position, parts);
+  const bool grows = closed.position > state_.zeroed_end.load(std::memory_order_acquire);
+  if (grows) zero_mutex_.lock(me, notice_);
+  auto written = [&]() -> Result<void> {
+    WEFT_TRY(File* const file, segments_.writer(durable.position));
+    WEFT_DO(file->write_at(durable.position % segments_.segment_bytes(), std::span<const ByteView>(parts, count)));
+    control_.point("lead:written");
+    const std::int64_t before = env_.clock.monotonic_ns();
+    WEFT_DO(file->sync());
+    const std::int64_t took = env_.clock.monotonic_ns() - before;
+    const std::uint64_t average = state_.flush_average_ns.load(std::memory_order_relaxed);
+    state_.flush_average_ns.store(average == 0 ? static_cast<std::uint64_t>(took)
+                                               : (average * 7 + static_cast<std::uint64_t>(took)) / 8,
+                                  std::memory_order_relaxed);
+    return {};
+  }();
+  if (grows) {
+    if (written && !control_.killed()) {
+      state_.zeroed_end.store(std::max(state_.zeroed_end.load(), closed.position), std::memory_order_release);
+    }
+    zero_mutex_.unlock();
+  }
+  if (!written) {
+    fail_batch(written.error(), append_locked, me);
+    return false;
+  }
+  control_.point("lead:flushed");
+  state_.flushes.fetch_add(1, std::memory_order_relaxed);
+  state_.writes.fetch_add(1, std::memory_order_relaxed);
+  state_.bytes_written.fetch_add(closed.position - durable.position, std::memory_order_relaxed);
+
+  // Frames lie one behind the other; behind a batch closed by a leader that died, zeros up to the boundary.
+  Bytes header_scratch;
+  Bytes late_scratch;
+  for (std::uint64_t at = durable.position; at + kFrameHeaderBytes <= closed.position;) {
+    const auto header = parse_header(ring_read(at, kFrameHeaderBytes, header_scratch), at);
+    if (!header) {
+      const std::uint64_t boundary = align_up(at + 1, kBatchAlignment);
+      at = boundary;
+      continue;
+    }
+    client_.frame_durable(*header, ring_read(at + kFrameHeaderBytes, header->late_length, late_scratch));
+    at += padded_length(header->length);
+  }
+  publish_durable(DurableState{closed.position, closed.chain, closed.client});
+  return true;
+}
+
+void Log::wake_batches(std::uint64_t through) {
+  if (control_.killed()) return;
+  // Also those whose leader died before it could.
+  const std::uint64_t woken = state_.woken_batch.exchange(through);
+  const std::uint64_t from = woken >= through ? through : std::max(woken + 1, through < kBatchWords ? 0 : through - kBatchWords + 1);
+  for (std::uint64_t batch = from; batch <= through; ++batch) {
+    SharedControl::Word& word = state_.batch_done[batch % kBatchWords];
+    word.fetch_add(1, std::memory_order_release);
+    control_.wake(word, INT_MAX);
+  }
+}
+
+void Log::fail_batch(const Error& error, bool append_locked, OwnerToken me) {
+  if (!append_locked) lock_append(append_mutex_, me);
+  if (!control_.killed()) {
+    state_.failed.store(static_cast<std::uint32_t>(error.sys_errno == 0 ? EIO : error.sys_errno));
+    const DurableState durable = this->durable();
+    state_.epoch.fetch_add(1);
+    EnqueuedState state = load_enqueued();
+    client_.forget_from(durable.position);
+    reset_enqueued(state, durable);
+    publish_enqueued(state);
+  }
+  if (!append_locked) append_mutex_.unlock();
+  for (std::uint64_t i = 0; i < kBatchWords && !control_.killed(); ++i) {
+    state_.batch_done[i].fetch_add(1);
+    control_.wake(state_.batch_done[i], INT_MAX);
+  }
+}
+
+Result<void> Log::recover_failed(OwnerToken me) {
+  leader_mutex_.lock(me, notice_);
+  lock_append(append_mutex_, me);
+  Result<void> result;
+  if (state_.failed.load() != 0) {
+    // Whoever failed may have died before it had reset everything: do it again.
+    const DurableState durable = this->durable();
+    state_.epoch.fetch_add(1);
+    client_.forget_from(durable.position);
+    EnqueuedState state = load_enqueued();
+    reset_enqueued(state, durable);
+    publish_enqueued(state);
+    zero_mutex_.lock(me, notice_);
+    segments_.forget_mappings();  // handles that met a failed flush are dead
+    result = segments_.clear_behind(durable.position);
+    if (result) {
+      const auto size = segments_.file_size(durable.position);
+      const std::uint64_t start = segments_.segment_start(durable.position);
+      state_.zeroed_end.store(size ? std::max(durable.position, start + *size) : durable.position);
+      state_.next_segment.store(0);
+      state_.failed.store(0);
+    }
+    zero_mutex_.unlock();
+  }
+  append_mutex_.unlock();
+  leader_mutex_.unlock();
+  if (!result) {
+    Error error = failure();
+    error.message += fmt::format(" (and recovery failed: {})", result.error().message);
+    return error;
+  }
+  return {};
+}
+
+Result<void> Log::roll_segment(OwnerToken me) {
+  const DurableState durable = this->durable();
+  const std::uint64_t start = segments_.segment_end(durable.position == 0 ? 0 : durable.position - 1);
+  zero_mutex_.lock(me, notice_);  // somebody may be preparing that segment right now
+  Result<void> created;
+  if (state_.next_segment.load() == start) {
+    state_.zeroed_end.store(state_.next_zeroed.load());
+  } else {
+    const std::uint64_t zeros = std::min(kFirstZeroStep, segments_.segment_bytes());
+    created = segments_.create(start, zeros);
+    if (created && !control_.killed()) {
+      state_.zero_flushes.fetch_add(1, std::memory_order_relaxed);
+      state_.zero_bytes.fetch_add(zeros, std::memory_order_relaxed);
+      state_.zeroed_end.store(start + zeros);
+    }
+  }
+  if (created) state_.next_segment.store(0);
+  zero_mutex_.unlock();
+  if (!created) return created;
+  EnqueuedState enqueued = load_enqueued();
+  enqueued.position = start;
+  enqueued.ring_floor = start;
+  publish_durable(DurableState{start, durable.chain, durable.client});
+  control_.point("roll:durable");
+  publish_enqueued(enqueued);
+  return {};
+}
+
+Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionId& transaction, OwnerToken me, bool& again,
+                                         std::uint64_t& judged_at) {
+  leader_mutex_.lock(me, notice_);
+  const HoldStops hold;
+  lock_append(append_mutex_, me);
+  std::uint64_t wake_through = 0;
+  const auto unlock = [&] {
+    append_mutex_.unlock();
+    leader_mutex_.unlock();
+    if (wake_through != 0) wake_batches(wake_through);
+  };
+  const auto fail = [&](const Error& error) {
+    fail_batch(error, true, me);
+    Error told = failure();
+    unlock();
+    return told;
+  };
+  if (state_.failed.load() != 0) {
+    unlock();
+    again = true;
+    return Appended{};
+  }
+  EnqueuedState state = load_enqueued();
+  if (state.position != state_.durable.load()[0] || state.batch_count != 0) {
+    state = close_batch(state);
+    wake_through = state.batch - 1;
+    // With the append lock held: nobody may slip in between what is before this frame and the frame.
+    if (!flush_ring(state, true, me)) {
+      unlock();
+      return failure();
+    }
+  }
+  control_.point("exclusive:drained");
+
+  Context context(*this, state, state.position);
+  auto sections = source.build(context, judged_at);
+  if (!sections) {
+    unlock();
+    return std::move(sections).error();
+  }
+  const std::uint64_t length = kFrameHeaderBytes + sections->late.size() + sections->payload.size();
+  const std::uint64_t total = align_up(length, kBatchAlignment);
+  if (total > segments_.segment_bytes() || length > kMaxFrameBytes) {
+    unlock();
+    return make_error(Code::invalid, fmt::format("a transaction of {} bytes does not fit into one frame", length),
+                      "record fewer paths at once");
+  }
+  if (!fits_segment(state.position, total)) {
+    if (auto rolled = roll_segment(me); !rolled) return fail(rolled.error());
+    control_.point("exclusive:rolled");
+    // Positions changed: judge again, for links in the sections may depend on them.
+    unlock();
+    again = true;
+    return Appended{};
+  }
+
+  FrameHeader header;
+  header.length = static_cast<std::uint32_t>(length);
+  header.late_length = static_cast<std::uint32_t>(sections->late.size());
+  header.position = state.position;
+  header.durable = state.position;
+  header.transaction = transaction;
+  header.previous = state.chain;
+  header.payload_checksum = sections->payload_checksum;
+  char header_bytes[kFrameHeaderBytes];
+  encode_header(header, sections->late, header_bytes);
+  const Bytes padding(total - length, '\0');
+  const ByteView parts[] = {ByteView(header_bytes, sizeof(header_bytes)), sections->late, sections->payload, padding};
+  zero_mutex_.lock(me, notice_);
+  const auto written = [&]() -> Result<void> {
+    WEFT_TRY(File* const file, segments_.writer(header.position));
+    WEFT_DO(file->write_at(header.position % segments_.segment_bytes(), parts));
+    control_.point("exclusive:written");
+    return file->sync();
+  }();
+  if (written && !control_.killed()) state_.zeroed_end.store(std::max(state_.zeroed_end.load(), header.position + total));
+  zero_mutex_.unlock();
+  if (!written) return fail(written.error());
+  state_.transactions.fetch_add(1, std::memory_order_relaxed);
+  state_.batches.fetch_add(1, std::memory_order_relaxed);
+  state_.flushes.fetch_add(1, std::memory_order_relaxed);
+  state_.writes.fetch_add(1, std::memory_order_relaxed);
+  state_.bytes_written.fetch_add(total, std::memory_order_relaxed);
+  control_.point("exclusive:flushed");
+
+  source.placed(header.position, header.position + kFrameHeaderBytes + sections->late.size());
+  client_.frame_durable(header, sections->late);
+  state.position = header.position + total;
+  state.chain = header.checksum;
+  state.client = sections->client;
+  state.ring_floor = state.position;
+  // Durable first: the other way round a death in between would have the next leader write these positions from the ring.
+  publish_durable(DurableState{state.position, state.chain, state.client});
+  control_.point("exclusive:durable");
+  publish_enqueued(state);
+  unlock();
+  extend_ahead(me);
+  return Appended{header.position, state.position};
+}
+
+void Log::extend_ahead(OwnerToken me) {
+  const std::uint64_t durable_position = state_.durable.load()[0];
+  const std::uint64_t zeroed = state_.zeroed_end.load(std::memory_order_acquire);
+  const std::uint64_t step = state_.zero_step.load(std::memory_order_relaxed);
+  const std::uint64_t segment_stop = segments_.segment_end(durable_position);
+  const bool segment_full = zeroed >= segment_stop;
+  const bool prepare_next = segment_full && state_.next_segment.load() != segment_stop &&
+                            segment_stop - durable_position < segments_.segment_bytes() / 4;
+  if (!prepare_next && (segment_full || zeroed > durable_position + step / 2)) return;
+  SharedMutex::Acquired acquired;
+  if (!zero_mutex_.try_lock(me, acquired)) return;
+  control_.point("extend:locked");
+  const std::uint64_t from = state_.zeroed_end.load();
+  if (prepare_next) {
+    if (state_.next_segment.load() != segment_stop && segments_.segment_start(from - 1) + segments_.segment_bytes() == segment_stop) {
+      const std::uint64_t zeros = std::min(step, segments_.segment_bytes());
+      if (segments_.create(segment_stop, zeros) && !control_.killed()) {
+        state_.next_zeroed.store(segment_stop + zeros);
+        state_.next_segment.store(segment_stop);
+        state_.zero_bytes.fetch_add(zeros, std::memory_order_relaxed);
+        state_.zero_flushes.fetch_add(1, std::memory_order_relaxed);
+      }
+    }
+    zero_mutex_.unlock();
+    return;
+  }
+  // Without room, smaller steps down to one batch; a failure here is nobody's failure yet.
+  for (std::uint64_t size = step; size >= kBatchAlignment; size /= 2) {
+    const std::uint64_t to = std::min(from + size, segment_stop);
+    if (from >= to || segments_.segment_start(from) != segments_.segment_start(durable_position)) break;
+    static const char zeros[64u << 10] = {};
+    const auto filled = [&]() -> Result<void> {
+      WEFT_TRY(File* const file, segments_.writer(from));
+      for (std::uint64_t at = from; at < to;) {
+        const std::uint64_t length = std::min<std::uint64_t>(to - at, sizeof(zeros));
+        WEFT_DO(file->write_at(at % segments_.segment_bytes(), ByteView(zeros, length)));
+        at += length;
+      }
+      return file->sync();
+    }();
+    if (filled) {
+      if (!control_.killed()) {
+        state_.zeroed_end.store(to, std::memory_order_release);
+        state_.zero_step.store(std::min(std::max(size * 2, kFirstZeroStep), kLastZeroStep), std::memory_order_relaxed);
+        state_.zero_bytes.fetch_add(to - from, std::memory_order_relaxed);
+        state_.zero_flushes.fetch_add(1, std::memory_order_relaxed);
+      }
+      break;
+    }
+    if (filled.error().code != Code::no_space) break;
+  }
+  zero_mutex_.unlock();
+}
+
+Result<void> Log::flush_to(std::uint64_t position) {
+  WEFT_TRY(const OwnerToken me, token());
+  constexpr int kMaxRounds = 1000;
+  for (int round = 0; round < kMaxRounds && state_.durable.load()[0] < position; ++round) {
+    if (state_.failed.load() != 0) return failure();
+    lead(position, me);
+  }
+  if (state_.durable.load()[0] < position) return make_error(Code::busy, "the log could not be flushed", "try again");
+  return {};
+}
+
+Result<void> Log::with_append_lock(const std::function<Result<void>(AppendContext&)>& action) {
+  WEFT_TRY(const OwnerToken me, token());
+  lock_append(append_mutex_, me);
+  EnqueuedState state = load_enqueued();
+  Context context(*this, state, state_.durable.load()[0]);
+  auto result = action(context);
+  append_mutex_.unlock();
+  return result;
+}
+
+LogCounters Log::counters() const {
+  return {state_.transactions.load(), state_.batches.load(),       state_.flushes.load(),    state_.writes.load(),
+          state_.bytes_written.load(), state_.zero_bytes.load(), state_.zero_flushes.load()};
+}
+
+}  // namespace weft::log

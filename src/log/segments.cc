@@ -1,0 +1,236 @@
+#include "log/segments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft::log {
+namespace {
+
+constexpr std::size_t kZeroStep = 256u << 10;
+/// At most this many segment files are kept mapped; more are mapped again when asked for.
+constexpr std::size_t kMaxMappings = 256;
+
+bool all_zero(ByteView bytes) {
+  // memcmp against itself shifted by one: as fast as memory.
+  return bytes.empty() || (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
+Result<void> write_zeros(File& file, std::uint64_t from, std::uint64_t to) {
+  static const char zeros[kZeroStep] = {};
+  while (from < to) {
+    const std::uint64_t length = std::min<std::uint64_t>(to - from, kZeroStep);
+    WEFT_DO(file.write_at(from, ByteView(zeros, length)));
+    from += length;
+  }
+  return {};
+}
+
+}  // namespace
+
+Segments::Segments(Env& env, std::string directory, std::uint64_t segment_bytes)
+    : env_(env), directory_(std::move(directory)), segment_bytes_(segment_bytes) {}
+
+std::string Segments::path_of(std::uint64_t position) const {
+  return join_path(directory_, fmt::format("{:010}.seg", position / segment_bytes_ + 1));
+}
+
+Result<Segments::Mapped> Segments::mapped(std::uint64_t position, std::uint64_t need) {
+  const std::uint64_t start = segment_start(position);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  auto found = mappings_.find(start);
+  if (found == mappings_.end()) {
+    if (mappings_.size() >= kMaxMappings) mappings_.erase(mappings_.begin());
+    WEFT_TRY(auto file, env_.fs.open(path_of(position), OpenMode::read));
+    WEFT_TRY(auto mapping, file->map(segment_bytes_));
+    WEFT_TRY(const std::uint64_t size, file->size());
+    found = mappings_.emplace(start, Mapped{std::move(mapping), std::min(size, segment_bytes_)}).first;
+  }
+  if (found->second.file_size < need) {  // it may have grown since
+    WEFT_TRY(const auto status, env_.fs.status(path_of(position)));
+    found->second.file_size = std::min(status.size, segment_bytes_);
+  }
+  return found->second;
+}
+
+Result<ByteView> Segments::view(std::uint64_t position, std::uint64_t length, std::shared_ptr<Mapping>& keep) {
+  const std::uint64_t offset = position % segment_bytes_;
+  auto found = mapped(position, offset + length);
+  if (!found && found.error().code != Code::not_found) return std::move(found).error();
+  if (!found || offset + length > found->file_size) {
+    return damaged(fmt::format("{} ends before offset {}", path_of(position), offset + length),
+                   "run `weft verify` to see what is affected");
+  }
+  keep = found->mapping;
+  return keep->bytes().substr(offset, length);
+}
+
+Result<ByteView> Segments::view_rest(std::uint64_t position, std::shared_ptr<Mapping>& keep) {
+  const std::uint64_t offset = position % segment_bytes_;
+  auto found = mapped(position, segment_bytes_);
+  if (!found) {
+    if (found.error().code == Code::not_found) return ByteView{};
+    return std::move(found).error();
+  }
+  keep = found->mapping;
+  if (offset >= found->file_size) return ByteView{};
+  return keep->bytes().substr(offset, found->file_size - offset);
+}
+
+Result<File*> Segments::writer(std::uint64_t position) {
+  const std::uint64_t start = segment_start(position);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (const auto found = writers_.find(start); found != writers_.end()) return found->second.get();
+  WEFT_TRY(auto file, env_.fs.open(path_of(position), OpenMode::write));
+  while (writers_.size() > 1) writers_.erase(writers_.begin());
+  return writers_.emplace(start, std::move(file)).first->second.get();
+}
+
+Result<void> Segments::create(std::uint64_t start, std::uint64_t zeros) {
+  WEFT_CHECK(start % segment_bytes_ == 0);
+  const std::string path = path_of(start);
+  WEFT_TRY(auto file, env_.fs.open(path, OpenMode::create));
+  WEFT_TRY(const std::uint64_t size, file->size());
+  // Over what a dead process may have left as well: nothing of this segment is accepted yet.
+  WEFT_DO(write_zeros(*file, 0, std::max(std::min(zeros, segment_bytes_), size)));
+  WEFT_DO(file->sync());
+  return env_.fs.sync_directory(directory_);
+}
+
+Result<std::uint64_t> Segments::file_size(std::uint64_t position) {
+  auto status = env_.fs.status(path_of(position));
+  if (!status) {
+    if (status.error().code == Code::not_found) return std::uint64_t{0};
+    return std::move(status).error();
+  }
+  return std::min(status->size, segment_bytes_);
+}
+
+Result<ScanResult> Segments::scan(LogPoint from, std::uint64_t known_durable,
+                                  const std::function<Result<void>(const Frame&)>& visit) {
+  ScanResult result;
+  result.end = from;
+  std::uint64_t position = from.position;
+  // Evidence that bytes were durable: the greatest such claim seen in any whole frame, and who made it.
+  std::uint64_t durable_claim = known_durable;
+  std::string claimed_by = "the index";
+
+  const auto chained_frame_at = [&](std::uint64_t at) -> Result<bool> {
+    std::shared_ptr<Mapping> keep;
+    WEFT_TRY(const ByteView bytes, view_rest(at, keep));
+    const auto frame = parse_frame(bytes, at);
+    return frame && frame->header.previous == result.end.chain;
+  };
+  for (;;) {
+    std::shared_ptr<Mapping> keep;
+    WEFT_TRY(ByteView rest, view_rest(position, keep));
+    const std::uint64_t segment_stop = segment_end(position);
+    while (position < segment_stop) {
+      const auto frame = parse_frame(rest, position);
+      if (!frame || frame->header.previous != result.end.chain || frame->end() > segment_stop) break;
+      if (visit) WEFT_DO(visit(*frame));
+      ++result.frames;
+      rest = rest.substr(std::min<std::uint64_t>(rest.size(), frame->end() - position));
+      position = frame->end();
+      result.end = LogPoint{position, frame->header.checksum};
+    }
+    if (position == segment_stop) continue;
+    // Not a frame. Behind a batch lie zeros up to the next boundary, behind the last batch of a segment zeros up to its
+    // end; the log may go on at either place.
+    const std::uint64_t boundary = align_up(position, kBatchAlignment);
+    if (boundary != position && boundary != segment_stop) {
+      WEFT_TRY(const bool goes_on, chained_frame_at(boundary));
+      if (goes_on) {
+        position = boundary;
+        continue;
+      }
+    }
+    if (position % segment_bytes_ == 0) break;  // nothing in this segment at all
+    WEFT_TRY(const bool goes_on, chained_frame_at(segment_stop));
+    if (!goes_on) break;
+    position = segment_stop;
+  }
+
+  // Behind the end: whole frames of a broken chain may say that something before them was durable.
+  std::uint64_t at = result.end.position;
+  for (;;) {
+    std::shared_ptr<Mapping> keep;
+    WEFT_TRY(const ByteView rest, view_rest(at, keep));
+    const std::uint64_t segment = segment_start(at);
+    WEFT_TRY(const std::uint64_t size, file_size(at));
+    if (size > 0) result.files_end = segment + size;
+    if (!all_zero(rest)) {
+      std::uint64_t last = rest.size();
+      while (last > 0 && rest[last - 1] == 0) --last;
+      std::uint64_t first = 0;
+      while (first < last && rest[first] == 0) ++first;
+      result.torn_bytes += last - first;
+      for (std::uint64_t probe = align_up(at + first / 8 * 8, 8); probe < at + last; probe += 8) {
+        // Frames are 8-aligned; the magic is cheap to look for.
+        const ByteView bytes = rest.substr(probe - at);
+        const auto header = parse_header(bytes, probe);
+        if (!header || header->durable <= durable_claim) continue;
+        if (parse_frame(bytes, probe)) {
+          durable_claim = header->durable;
+          claimed_by = fmt::format("a whole frame at position {}", probe);
+        }
+      }
+    }
+    const std::uint64_t next = segment + segment_bytes_;
+    WEFT_TRY(const std::uint64_t next_size, file_size(next));
+    if (next_size == 0) break;
+    at = next;
+  }
+  if (durable_claim > result.end.position) {
+    // Batches end in padding: the claim is a boundary, the end the last frame's. Only a gap of more than padding is loss.
+    const std::uint64_t gap_start = align_up(result.end.position, kBatchAlignment);
+    const bool only_padding = durable_claim <= gap_start;
+    bool segment_tail = false;
+    if (!only_padding && durable_claim == segment_end(result.end.position == 0 ? 0 : result.end.position - 1)) {
+      segment_tail = true;  // a segment left early
+    }
+    if (!only_padding && !segment_tail) {
+      result.damage = fmt::format(
+          "the log ends at position {} in {}, but {} shows that everything before position {} was durable",
+          result.end.position, path_of(result.end.position), claimed_by, durable_claim);
+    }
+  }
+  return result;
+}
+
+Result<void> Segments::clear_behind(std::uint64_t from) {
+  std::uint64_t at = from;
+  bool removed = false;
+  for (;;) {
+    const std::uint64_t segment = segment_start(at);
+    WEFT_TRY(const std::uint64_t size, file_size(at));
+    if (size > 0) {
+      if (segment >= from && segment != 0) {
+        WEFT_DO(env_.fs.unlink(path_of(at)));
+        removed = true;
+      } else {
+        WEFT_TRY(auto file, env_.fs.open(path_of(at), OpenMode::write));
+        std::shared_ptr<Mapping> keep;
+        WEFT_TRY(const ByteView rest, view_rest(at, keep));
+        if (!all_zero(rest)) WEFT_DO(write_zeros(*file, at - segment, size));
+        WEFT_DO(file->sync());
+      }
+    }
+    WEFT_TRY(const std::uint64_t next_size, file_size(segment + segment_bytes_));
+    if (next_size == 0) break;
+    at = segment + segment_bytes_;
+  }
+  if (removed) {
+    WEFT_DO(env_.fs.sync_directory(directory_));
+    forget_mappings();
+  }
+  return {};
+}
+
+void Segments::forget_mappings() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  mappings_.clear();
+  writers_.clear();
+}
+
+}  // namespace weft::log

@@ -1,0 +1,89 @@
+// Segments: the files the log lies in. Position p of the log is byte p % S of segment p / S + 1, S being the store's
+// segment size.
+//
+// Invariants:
+//   L1  A segment's directory entry is durable before a byte of it is relied on.
+//   L2  Bytes below the durable end never change.
+//   L3  Whatever is scanned is accepted only while position, chain and checksum hold; readers never cut.
+// Threading: any thread. Processes are coordinated by log.h.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/env.h"
+#include "log/frame.h"
+
+namespace weft::log {
+
+/// Where the log stands: everything before `position` is accepted, `chain` is the checksum of the last frame before it.
+struct LogPoint {
+  std::uint64_t position = 0;
+  std::uint64_t chain = 0;
+  bool operator==(const LogPoint&) const = default;
+};
+
+struct ScanResult {
+  LogPoint end;           ///< behind the last accepted frame (not aligned)
+  std::uint64_t frames = 0;
+  /// Set when bytes once durable are missing: damage, not a torn tail. The sentence says how that is known.
+  std::optional<std::string> damage;
+  /// Bytes that are not zero behind the end: the remains of what was in flight.
+  std::uint64_t torn_bytes = 0;
+  /// End of the last segment file.
+  std::uint64_t files_end = 0;
+};
+
+class Segments {
+ public:
+  Segments(Env& env, std::string directory, std::uint64_t segment_bytes);
+
+  std::uint64_t segment_bytes() const { return segment_bytes_; }
+  std::string path_of(std::uint64_t position) const;
+  std::uint64_t segment_start(std::uint64_t position) const { return position / segment_bytes_ * segment_bytes_; }
+  std::uint64_t segment_end(std::uint64_t position) const { return segment_start(position) + segment_bytes_; }
+
+  /// A view of [position, position + length), which must be written already and within one segment. Valid while `keep` is
+  /// held. damaged when the file is shorter or missing.
+  Result<ByteView> view(std::uint64_t position, std::uint64_t length, std::shared_ptr<Mapping>& keep);
+  /// All of the segment from `position` to the end of its file (or of the segment).
+  Result<ByteView> view_rest(std::uint64_t position, std::shared_ptr<Mapping>& keep);
+
+  /// The segment's file, opened for writing and kept.
+  Result<File*> writer(std::uint64_t position);
+  /// Makes the segment that begins at `start`, with its first `zeros` bytes written and durable, and its entry durable (L1).
+  /// Finds one left behind by a dead process and goes on with it.
+  Result<void> create(std::uint64_t start, std::uint64_t zeros);
+  /// Size of the segment's file; 0 when there is none.
+  Result<std::uint64_t> file_size(std::uint64_t position);
+
+  /// Reads frames from `from`, calling `visit` for each accepted one (may be null); looks behind the end for evidence of
+  /// damage. `known_durable`: a position that an index run or pack proves durable; an end before it is damage.
+  Result<ScanResult> scan(LogPoint from, std::uint64_t known_durable,
+                          const std::function<Result<void>(const Frame&)>& visit);
+  /// Writes zeros over [from, end of the files) where they are not zero already, and flushes; removes segment files that lie
+  /// wholly behind. Also flushes what is before `from` in its segment.
+  Result<void> clear_behind(std::uint64_t from);
+
+  void forget_mappings();
+
+ private:
+  struct Mapped {
+    std::shared_ptr<Mapping> mapping;
+    std::uint64_t file_size = 0;
+  };
+  Result<Mapped> mapped(std::uint64_t position, std::uint64_t need);
+
+  Env& env_;
+  std::string directory_;
+  std::uint64_t segment_bytes_;
+  std::mutex mutex_;
+  std::map<std::uint64_t, Mapped> mappings_;                // by segment start
+  std::map<std::uint64_t, std::unique_ptr<File>> writers_;  // by segment start; at most the current one and the one before
+};
+
+}  // namespace weft::log
