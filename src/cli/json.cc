@@ -54,6 +54,13 @@ Json::Json(std::string_view text) {
   }
 }
 
+Json Json::milliseconds(std::int64_t ns) {
+  const std::int64_t us = ns < 0 ? 0 : ns / 1000;
+  std::string decimals = std::to_string(us % 1000);
+  decimals.insert(0, 3 - decimals.size(), '0');
+  return Json(Kind::scalar, std::to_string(us / 1000) + "." + decimals);
+}
+
 Json& Json::set(std::string_view key, const Json& value) & {
   WEFT_CHECK(kind_ == Kind::object);
   const bool first = text_.size() == 2;
@@ -63,6 +70,16 @@ Json& Json::set(std::string_view key, const Json& value) & {
   text_ += ": ";
   text_ += value.text_;
   text_ += '}';
+  return *this;
+}
+
+Json& Json::merge(const Json& object) & {
+  WEFT_CHECK(kind_ == Kind::object && object.kind_ == Kind::object);
+  if (object.is_empty_object()) return *this;
+  const bool first = text_.size() == 2;
+  text_.pop_back();
+  if (!first) text_ += ", ";
+  text_.append(object.text_, 1);
   return *this;
 }
 

@@ -30,10 +30,15 @@ class Json {
 
   static Json object() { return Json(Kind::object, "{}"); }
   static Json array() { return Json(Kind::array, "[]"); }
+  /// A duration as a number of milliseconds with three decimals.
+  static Json milliseconds(std::int64_t ns);
 
   /// Of an object: adds a key. Returns *this, for chains.
   Json& set(std::string_view key, const Json& value) &;
   Json&& set(std::string_view key, const Json& value) && { return std::move(set(key, value)); }
+  /// Of an object: adds all keys of another.
+  Json& merge(const Json& object) &;
+  Json&& merge(const Json& object) && { return std::move(merge(object)); }
   /// Of an array: adds an element.
   Json& push(const Json& value) &;
 

@@ -1,0 +1,28 @@
+// Small text helpers of the command line. Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace weft::cli {
+
+/// In double quotes whatever it holds; odd bytes escaped. For naming in a sentence what the user typed.
+std::string quoted_always(std::string_view text);
+/// The names a person may have meant by `word`: within an edit distance (insert, delete, replace, swap of neighbours)
+/// of a third of its length, at least 1; nearest first, at most three.
+std::vector<std::string> closest(std::string_view word, const std::vector<std::string>& names);
+/// "1 file", "2 files".
+std::string counted(std::uint64_t count, std::string_view noun);
+/// "1.5 MiB", "312 bytes".
+std::string size_text(std::uint64_t bytes);
+/// The first line of a message, without its newline.
+std::string_view subject(std::string_view message);
+/// For a terminal: control bytes other than newline and tab shown as \xNN, so that a message cannot drive the terminal.
+std::string printable(std::string_view text);
+/// Columns the text takes on a terminal: its code points, near enough for aligning.
+std::size_t display_width(std::string_view text);
+
+}  // namespace weft::cli
