@@ -5,10 +5,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
-#include <span>
 
 #include "base/env.h"
+#include "base/testing/fake_random.h"
 #include "base/testing/sim_file_system.h"
 
 namespace weft {
@@ -40,22 +39,6 @@ class FakeClock final : public Clock {
   std::atomic<std::int64_t> monotonic_ = 0;
   std::atomic<std::int64_t> tick_;
   std::atomic<std::int32_t> zone_ = 0;
-};
-
-/// SplitMix64 (Steele, Lea, Flood 2014): the same seed gives the same bytes. Also for tests' own choices.
-class FakeRandom final : public Random {
- public:
-  explicit FakeRandom(std::uint64_t seed = 1) : state_(seed) {}
-
-  void fill(std::span<char> out) override;
-  std::uint64_t next();
-  /// 0 .. bound - 1; `bound` > 0.
-  std::uint64_t below(std::uint64_t bound);
-  bool chance(std::uint64_t one_in) { return below(one_in) == 0; }
-
- private:
-  std::mutex mutex_;
-  std::uint64_t state_;
 };
 
 /// A whole simulated world from one seed.

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/testing/fake_env.h"
+#include "base/testing/fake_random.h"
 #include "base/testing/sim_file_system.h"
 
 namespace weft {

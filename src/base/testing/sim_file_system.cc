@@ -147,12 +147,12 @@ class SimFile final : public File {
     if (errnum != 0) {
       // A part may have got through: nothing, whole sectors, or all but the last byte.
       const std::size_t most = bytes->size() - 1;
-      switch (fs_.choose(3)) {
+      switch (fs_.random_.below(3)) {
         case 0:
           bytes->clear();
           break;
         case 1:
-          bytes->resize(fs_.choose(most / kSector + 1) * kSector);
+          bytes->resize(fs_.random_.below(most / kSector + 1) * kSector);
           break;
         default:
           bytes->resize(most);
@@ -194,7 +194,7 @@ class SimFile final : public File {
       return {};
     }
     // D4
-    const std::uint64_t outcome = fs_.choose(3);
+    const std::uint64_t outcome = fs_.random_.below(3);
     if (outcome > 0) {
       operation.dropped = true;
       if (outcome == 1) {
@@ -526,11 +526,6 @@ void SimFileSystem::set_live(const Image& image) {
     file->blocks.assign((node.content->size() + kBlock - 1) / kBlock, true);
     files_[inode] = std::move(file);
   }
-}
-
-std::uint64_t SimFileSystem::choose(std::uint64_t bound) {
-  random_ = random_ * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX generator; the high bits are good
-  return (random_ >> 33) % bound;
 }
 
 // --- the record, faults, costs

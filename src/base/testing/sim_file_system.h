@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "base/file_system.h"
+#include "base/testing/fake_random.h"
 
 namespace weft {
 
@@ -204,10 +205,9 @@ class SimFileSystem final : public FileSystem {
   void release(std::uint64_t inode);
   void set_live(const Image& image);
   Bytes durable_content(std::uint64_t inode) const;
-  std::uint64_t choose(std::uint64_t bound);
 
   mutable std::mutex mutex_;
-  std::uint64_t random_;
+  FakeRandom random_;
   Image base_;  // the disk before operations_[0]
   std::vector<SimOperation> operations_;
   std::map<std::uint64_t, std::map<std::string, std::uint64_t>> directories_;  // as calls see them

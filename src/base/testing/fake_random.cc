@@ -1,4 +1,4 @@
-#include "base/testing/fake_env.h"
+#include "base/testing/fake_random.h"
 
 #include <algorithm>
 #include <cstring>
