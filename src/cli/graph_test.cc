@@ -1,0 +1,151 @@
+#include "cli/graph.h"
+
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace weft::cli {
+namespace {
+
+ChangeId id(char letter) {
+  ChangeId out;
+  out.bytes[0] = static_cast<std::uint8_t>(letter);
+  return out;
+}
+
+/// "A:BC B:D C:D D:" draws A with parents B and C, and so on, one line each.
+std::string draw(std::string_view history, std::string_view lines = "") {
+  Graph graph;
+  std::string out = "\n";
+  for (std::size_t at = 0; at < history.size(); ++at) {
+    const char letter = history[at];
+    at += 2;
+    std::vector<ChangeId> parents;
+    for (; at < history.size() && history[at] != ' '; ++at) parents.push_back(id(history[at]));
+    out += graph.entry(id(letter), parents, std::string(1, letter) + "\n" + std::string(lines));
+  }
+  return out;
+}
+
+TEST(Graph, ALine) { EXPECT_EQ(draw("A:B B:C C:"), "\n* A\n* B\n* C\n"); }
+
+TEST(Graph, AMergeAndItsFork) {
+  EXPECT_EQ(draw("A:BC C:D B:D D:"), R"(
+*   A
+|\
+| * C
+* | B
+|/
+* D
+)");
+}
+
+TEST(Graph, TwoHeads) {
+  EXPECT_EQ(draw("A:C B:C C:"), R"(
+* A
+| * B
+|/
+* C
+)");
+}
+
+TEST(Graph, UnrelatedHistories) {
+  EXPECT_EQ(draw("A:B C:D B: D:"), R"(
+* A
+| * C
+* | B
+ /
+* D
+)");
+}
+
+TEST(Graph, AMergeLeftOfOtherLinesPushesThemRight) {
+  EXPECT_EQ(draw("A:C B:D C:DE E:D D:"), R"(
+* A
+| * B
+* |  C
+|\ \
+| |/
+|/|
+| * E
+|/
+* D
+)");
+}
+
+TEST(Graph, ALineThatJoinsFarLeftRunsUnderTheOthers) {
+  EXPECT_EQ(draw("A:E B:F C:G D:E E: F: G:"), R"(
+* A
+| * B
+| | * C
+| | | * D
+| |_|/
+|/| |
+* | | E
+ / /
+* | F
+ /
+* G
+)");
+}
+
+TEST(Graph, Octopus) {
+  EXPECT_EQ(draw("A:BCD D:E C:E B:E E:"), R"(
+*-.   A
+|\ \
+| | * D
+| * | C
+| |/
+* | B
+|/
+* E
+)");
+}
+
+TEST(Graph, AnOctopusBesideAnotherLineMakesRoomFirst) {
+  EXPECT_EQ(draw("A:F B:F F:"), "\n* A\n| * B\n|/\n* F\n");
+  EXPECT_EQ(draw("A:B X:Y B:CDE Y: C: D: E:"), R"(
+* A
+| * X
+|  \
+*-. |   B
+|\ \ \
+| | | * Y
+* | | C
+ / /
+* | D
+ /
+* E
+)");
+}
+
+TEST(Graph, LinesOfTextStandBesideTheEdges) {
+  EXPECT_EQ(draw("A:BC C:D B:D D:", "more\n\nend\n"), R"(
+*   A
+|\  more
+| |
+| | end
+| * C
+| | more
+| |
+| | end
+* | B
+|/  more
+|
+|   end
+* D
+  more
+
+  end
+)");
+}
+
+TEST(Graph, ColoursWrapOnlyWhatIsDrawn) {
+  Graph graph(
+      [](std::size_t column, std::string_view text) { return "<" + std::to_string(column) + std::string(text) + ">"; });
+  EXPECT_EQ(graph.entry(id('A'), {id('B'), id('C')}, "A\n"), "<0*>   A\n<0|><1\\>\n");
+}
+
+}  // namespace
+}  // namespace weft::cli
