@@ -1,6 +1,14 @@
 // Changes and the ops in them. Format: docs/FORMATS.md, "Change". The id of a change is the SHA-256 of its encoding.
+//
+// Invariants:
+//   X1  A change has one encoding and an encoding one change: decode_change accepts exactly what encode_change writes
+//   of
+//       changes that pass check_change. (Another byte for the same facts would be another id for the same change.)
+//   X2  Parents, Lamport time and tree lead the encoding, so that walking history reads little.
+// Threading: values.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +19,16 @@
 #include "object/version.h"
 
 namespace weft::object {
+
+inline constexpr std::size_t kMaxMessageBytes = 64u << 20;
+inline constexpr std::size_t kMaxSignatureBytes = 64u << 10;  ///< of a name, of an email
+inline constexpr std::size_t kMaxLabelBytes = 4u << 10;       ///< of agent and job
+inline constexpr std::size_t kMaxExtraHeaders = 4096;
+inline constexpr std::size_t kMaxExtraKeyBytes = 255;
+inline constexpr std::size_t kMaxExtraValueBytes = 64u << 20;
+inline constexpr std::size_t kMaxOps = 10'000'000;
+/// No text is longer, so that offsets into it never overflow.
+inline constexpr std::uint64_t kMaxTextOffset = std::uint64_t{1} << 48;
 
 struct Timestamp {
   std::int64_t unix_ns = 0;
@@ -33,7 +51,8 @@ struct Place {
 };
 
 /// One replaced byte range of a text: [offset, offset + removed.size()) of the base becomes `added`. Sorted, disjoint.
-/// `before` and `after` are up to three whole lines of context each side, for the delta id and for showing a change alone.
+/// `before` and `after` are up to three whole lines of context each side, for the delta id and for showing a change
+/// alone.
 struct Hunk {
   std::uint64_t offset = 0;
   Bytes removed;
@@ -118,8 +137,14 @@ struct Change {
   const Bytes* find_extra(std::string_view key) const;
 };
 
+/// Code::invalid for what no change may hold: limits, names (CASES C17), parents there twice, a Lamport time that does
+/// not fit the number of parents, hunks out of order, ... Whoever builds a change from outside words asks before
+/// encoding.
+Result<void> check_change(const Change& change);
+
+/// Of a change that passes check_change (WEFT_CHECKed as far as the encoding depends on it).
 Bytes encode_change(const Change& change);
-/// damaged on anything that encode_change could not have written, and on exceeded limits (C17 names included).
+/// damaged on anything that encode_change could not have written, and on whatever check_change refuses.
 Result<Change> decode_change(ByteView encoded);
 ChangeId change_id(ByteView encoded);
 
@@ -132,7 +157,8 @@ struct ChangeSummary {
 Result<ChangeSummary> decode_change_summary(ByteView encoded);
 
 /// DESIGN 5, "Delta id": equal for the same patch recorded twice or on another base. `shown_paths(node)` gives the path
-/// under which a node is shown after the change (or before it, for deleted ones).
+/// under which a node is shown after the change (or before it, for deleted ones). Zero for a change without ops, which
+/// no other change can repeat.
 DeltaId delta_id(const Change& change, const std::function<std::string(const NodeId&)>& shown_path);
 
 }  // namespace weft::object
