@@ -1,5 +1,5 @@
-// Chance that repeats: SplitMix64 (Steele, Lea, Flood 2014). The same seed gives the same bytes; seeds next to each other
-// give unrelated ones. Also for tests' own choices.
+// Chance that repeats: SplitMix64 (Steele, Lea, Flood 2014). The same seed gives the same bytes; seeds next to each
+// other give unrelated ones. Also for tests' own choices.
 #pragma once
 
 #include <cstdint>
