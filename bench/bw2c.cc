@@ -1,0 +1,377 @@
+// bw2c: a process per commit. 32 launchers each rewrite one small file and start one process on it, over and over, for
+// a fixed time: the ceiling (a static program that returns 0), weft by change list on a ref each, weft in 32 workspaces
+// (BS8), and a static SQLite program. The launchers spawn with vfork semantics (posix_spawn), so what is measured is
+// the program.
+//
+// Invariant: a process that does not exit with 0 ends the run, and at the end each store must hold every acknowledged
+// commit.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "report.h"
+#include "runner.h"
+#include "scratch.h"
+
+namespace weft::bench {
+namespace {
+
+constexpr char kUsage[] =
+    "usage: bw2c --weft BINARY [--only bare,weft,weft-workspaces,sqlite-cli] [--name NAME] [--rounds N] [--seconds S]\n"
+    "            [--launchers N] [--dir DIR] [--results DIR]\n";
+
+struct Programs {
+  std::string weft, sqlite_cli, bare;
+};
+
+/// What one launcher does: rewrite `file` with content(n), then start argv in `directory`.
+struct Launch {
+  std::string directory;
+  std::vector<std::string> argv;
+  std::string file;
+  bool as_change_list = false;
+};
+
+/// No HOME of the user's, no configuration of theirs: the same for everybody.
+std::vector<std::string> environment_of(const std::string& home) {
+  return {"PATH=/usr/bin:/bin", "HOME=" + home, "WEFT_AUTHOR=Bench <bench@example.org>"};
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  for (std::string& text : strings) out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+/// Runs to the end; what it says goes to `output`. Throws unless it exits with 0.
+std::string run_program(const std::string& directory, std::vector<std::string> argv, const std::string& home) {
+  const std::string output = home + "/output";
+  const pid_t pid = ::fork();
+  if (pid < 0) throw std::runtime_error("fork");
+  if (pid == 0) {
+    const int fd = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ::dup2(fd, 1);
+    ::dup2(fd, 2);
+    if (::chdir(directory.c_str()) != 0) ::_exit(126);
+    std::vector<std::string> environment = environment_of(home);
+    ::execve(argv[0].c_str(), pointers(argv).data(), pointers(environment).data());
+    ::_exit(127);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  std::stringstream said;
+  said << std::ifstream(output).rdbuf();
+  if (status != 0) {
+    std::string command;
+    for (const std::string& word : argv) command += word + " ";
+    throw std::runtime_error(command + "ended with status " + std::to_string(status) + ": " + said.str());
+  }
+  return said.str();
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::trunc);
+  if (!(file << text).flush()) throw std::runtime_error("cannot write " + path);
+}
+
+struct LauncherSlot {
+  Histogram latency;
+  std::uint64_t commits;
+  std::int64_t started_ns, ended_ns;
+  rusage children;
+  char error[512];
+};
+
+void launch_loop(const Launch& launch, const std::string& home, int number, double seconds, LauncherSlot& slot) {
+  std::vector<std::string> environment = environment_of(home), argv = launch.argv;
+  const auto environment_pointers = pointers(environment);
+  const auto argv_pointers = pointers(argv);
+  if (::chdir(launch.directory.c_str()) != 0) throw std::runtime_error("chdir " + launch.directory);
+  const std::string errors = home + "/stderr-" + std::to_string(number);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 2, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  const int file = ::open(launch.file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) throw std::runtime_error("cannot make " + launch.file);
+  slot.started_ns = now_ns();
+  const std::int64_t until = slot.started_ns + static_cast<std::int64_t>(seconds * 1e9);
+  for (std::int64_t start = slot.started_ns; start < until;) {
+    char line[128], content[512];
+    std::snprintf(line, sizeof(line),
+                  "launcher %02d, commit %012llu of a file that is about as long as a line or two of code is", number,
+                  static_cast<unsigned long long>(slot.commits));
+    const int length =
+        launch.as_change_list
+            ? std::snprintf(
+                  content, sizeof(content),
+                  "{\"weft\": 1, \"ops\": [{\"op\": \"write\", \"path\": \"file-%02d\", \"content\": \"%s\\n\"}]}\n",
+                  number, line)
+            : std::snprintf(content, sizeof(content), "%s\n", line);
+    if (::pwrite(file, content, static_cast<std::size_t>(length), 0) != length)
+      throw std::runtime_error("cannot write the file");
+    pid_t pid = 0;
+    if (::posix_spawn(&pid, argv[0].c_str(), &actions, nullptr, argv_pointers.data(), environment_pointers.data()) !=
+        0) {
+      throw std::runtime_error("cannot start " + argv[0]);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    if (status != 0) {
+      std::stringstream said;
+      said << std::ifstream(errors).rdbuf();
+      throw std::runtime_error("ended with status " + std::to_string(status) + ": " + said.str());
+    }
+    const std::int64_t end = now_ns();
+    slot.latency.add(end - start);
+    ++slot.commits;
+    start = end;
+  }
+  slot.ended_ns = now_ns();
+  ::getrusage(RUSAGE_CHILDREN, &slot.children);
+}
+
+Metrics run_launchers(const std::vector<Launch>& launches, const std::string& home, double seconds) {
+  auto* slots = shared_array<LauncherSlot>(launches.size());
+  int gate[2];
+  if (::pipe2(gate, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+  std::vector<pid_t> pids;
+  std::fflush(nullptr);
+  const DiskCounts disk_before = DiskCounts::of(home);
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const pid_t pid = ::fork();
+    if (pid < 0) throw std::runtime_error("fork");
+    if (pid == 0) {
+      char byte = 0;
+      ::close(gate[1]);
+      while (::read(gate[0], &byte, 1) < 0) {
+      }
+      try {
+        launch_loop(launches[i], home, static_cast<int>(i), seconds, slots[i]);
+      } catch (const std::exception& error) {
+        std::snprintf(slots[i].error, sizeof(slots[i].error), "%s", error.what());
+        ::_exit(1);
+      }
+      ::_exit(0);
+    }
+    pids.push_back(pid);
+  }
+  ::usleep(50'000);
+  ::close(gate[0]);
+  ::close(gate[1]);
+  for (const pid_t pid : pids) ::waitpid(pid, nullptr, 0);
+  const DiskCounts disk = DiskCounts::of(home) - disk_before;
+  Histogram latency;
+  double commits = 0, switches = 0, cpu_us = 0, faults = 0;
+  std::uint64_t slowest = ~0ull, fastest = 0;
+  std::int64_t started = slots[0].started_ns, ended = 0;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const LauncherSlot& slot = slots[i];
+    if (slot.error[0]) throw std::runtime_error(slot.error);
+    latency.add(slot.latency);
+    commits += static_cast<double>(slot.commits);
+    slowest = std::min(slowest, slot.commits);
+    fastest = std::max(fastest, slot.commits);
+    started = std::min(started, slot.started_ns);
+    ended = std::max(ended, slot.ended_ns);
+    const rusage& used = slot.children;
+    switches += static_cast<double>(used.ru_nvcsw + used.ru_nivcsw);
+    faults += static_cast<double>(used.ru_minflt);
+    cpu_us += static_cast<double>((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1'000'000 + used.ru_utime.tv_usec +
+                                  used.ru_stime.tv_usec);
+  }
+  return {{"per_second", commits / (static_cast<double>(ended - started) / 1e9)},
+          {"commits", commits},
+          {"p50_us", latency.quantile_us(0.5)},
+          {"p99_us", latency.quantile_us(0.99)},
+          {"worst_us", latency.worst_us()},
+          {"fastest_to_slowest", static_cast<double>(fastest) / static_cast<double>(slowest)},
+          {"context_switches_per_commit", switches / commits},
+          {"cpu_us_per_commit", cpu_us / commits},
+          {"faults_per_commit", faults / commits},
+          {"device_bytes_per_commit", static_cast<double>(disk.written_bytes) / commits},
+          {"device_flushes_per_commit", static_cast<double>(disk.flushes) / commits}};
+}
+
+std::string two_digits(int i) {
+  char text[16];
+  std::snprintf(text, sizeof(text), "%02d", i);
+  return text;
+}
+
+/// "changes": N in what `weft info --json` says.
+std::uint64_t count_of_changes(const std::string& json) {
+  const std::size_t key = json.find("\"changes\":");
+  if (key == std::string::npos) throw std::runtime_error("no count of changes in: " + json);
+  return std::strtoull(json.c_str() + key + 10, nullptr, 10);
+}
+
+Metrics one_round(const std::string& what, const Programs& programs, const std::string& root, int launchers,
+                  double seconds) {
+  std::vector<Launch> launches;
+  if (what == "bare" || what == "sqlite-cli") {
+    const std::string db = root + "/store.db";
+    if (what == "sqlite-cli") run_program(root, {programs.sqlite_cli, "--init", db}, root);
+    for (int i = 0; i < launchers; ++i) {
+      const std::string file = root + "/file-" + two_digits(i);
+      launches.push_back({root,
+                          what == "bare"
+                              ? std::vector<std::string>{programs.bare}
+                              : std::vector<std::string>{programs.sqlite_cli, db, "bench/" + two_digits(i), file},
+                          file, false});
+    }
+    Metrics m = run_launchers(launches, root, seconds);
+    if (what == "sqlite-cli") {
+      const std::uint64_t held = std::stoull(run_program(root, {programs.sqlite_cli, "--count", db}, root));
+      if (static_cast<double>(held) < m["commits"]) throw std::runtime_error("commits are missing");
+    }
+    return m;
+  }
+  const std::string tree = root + "/tree";
+  std::filesystem::create_directory(tree);
+  run_program(tree, {programs.weft, "init"}, root);
+  write_text(tree + "/readme", "A file to begin with.\n");
+  run_program(tree, {programs.weft, "commit", "-m", "Begin"}, root);
+  for (int i = 0; i < launchers; ++i) {
+    const std::string name = "w" + two_digits(i);
+    if (what == "weft") {
+      run_program(tree, {programs.weft, "ref", "set", "bench/" + name, "main"}, root);
+      const std::string file = root + "/changes-" + two_digits(i);
+      launches.push_back({tree,
+                          {programs.weft, "commit", "--parent", "bench/" + name, "--changes", file, "--advance",
+                           "bench/" + name, "-m", "Edit"},
+                          file,
+                          true});
+    } else {
+      const std::string path = root + "/" + name;
+      run_program(tree, {programs.weft, "workspace", "add", name, "--path", path}, root);
+      launches.push_back({path, {programs.weft, "commit", "-m", "Edit"}, path + "/file", false});
+    }
+  }
+  const std::uint64_t before = count_of_changes(run_program(tree, {programs.weft, "info", "--json"}, root));
+  Metrics m = run_launchers(launches, root, seconds);
+  const std::uint64_t held = count_of_changes(run_program(tree, {programs.weft, "info", "--json"}, root)) - before;
+  if (static_cast<double>(held) < m["commits"]) {
+    throw std::runtime_error("acknowledged " + std::to_string(m["commits"]) + " commits and holds " +
+                             std::to_string(held));
+  }
+  run_program(tree, {programs.weft, "verify"}, root);
+  return m;
+}
+
+int run(int argc, char** argv) {
+  Programs programs;
+  programs.sqlite_cli = own_directory() + "/sqlite_cli";
+  programs.bare = own_directory() + "/bare_exec";
+  SuiteResult suite;
+  suite.id = "bw2c";
+  suite.contenders = {"weft", "bare", "weft-workspaces", "sqlite-cli"};
+  std::string name = "bw2c", directory, results;
+  int rounds = 3, launchers = 32;
+  double seconds = 5;
+  Report report;
+  for (int i = 0; i < argc; ++i) report.command += (i ? " " : "") + std::string(i ? argv[i] : "bw2c");
+  for (int i = 1; i < argc; ++i) {
+    const std::string option = argv[i];
+    if (option == "--help" || i + 1 == argc) {
+      std::fputs(kUsage, option == "--help" ? stdout : stderr);
+      return option == "--help" ? 0 : 2;
+    }
+    const std::string value = argv[++i];
+    if (option == "--weft") {
+      programs.weft = std::filesystem::absolute(value).string();
+    } else if (option == "--only") {
+      suite.contenders.clear();
+      std::istringstream in(value);
+      for (std::string part; std::getline(in, part, ',');) suite.contenders.push_back(part);
+    } else if (option == "--name") {
+      name = value;
+    } else if (option == "--rounds") {
+      rounds = std::stoi(value);
+    } else if (option == "--seconds") {
+      seconds = std::stod(value);
+    } else if (option == "--launchers") {
+      launchers = std::stoi(value);
+    } else if (option == "--dir") {
+      directory = value;
+    } else if (option == "--results") {
+      results = value;
+    } else {
+      std::fprintf(stderr, "bw2c: unknown option %s\n%s", option.c_str(), kUsage);
+      return 2;
+    }
+  }
+  if (launchers < 1 || launchers > 99 || rounds < 1) {
+    std::fprintf(stderr, "bw2c: --launchers is 1 to 99, --rounds at least 1\n");
+    return 2;
+  }
+  const Scratch scratch(directory);
+  report.name = name;
+  report.facts = machine_facts(scratch.path());
+  report.settings = {
+      {"bare", "a static C program that returns 0"},
+      {"weft", "weft commit --parent REF --changes FILE --advance REF, a ref each (static: " + programs.weft + ")"},
+      {"weft-workspaces", "weft commit -m, a workspace each, one file changed"},
+      {"sqlite-cli", "static, the settings of the SQLite contender, WAL kept when closing"}};
+  suite.title =
+      std::to_string(launchers) + " launchers, a process per commit with one small file, a ref or workspace each.";
+  suite.key = "per_second";
+  suite.columns = {{"p50_us", "p50 us"},
+                   {"p99_us", "p99 us"},
+                   {"worst_us", "worst us"},
+                   {"fastest_to_slowest", "fastest to slowest launcher", 2},
+                   {"cpu_us_per_commit", "CPU us a process"},
+                   {"context_switches_per_commit", "context switches a process", 1},
+                   {"faults_per_commit", "page faults a process"},
+                   {"device_bytes_per_commit", "bytes to the device a commit"}};
+  suite.before = probe_disk(scratch.path());
+  int serial = 0;
+  for (int round = 0; round < rounds; ++round) {
+    for (const std::string& what : suite.contenders) {
+      if (suite.errors.contains(what)) continue;
+      if (what.rfind("weft", 0) == 0 && programs.weft.empty()) {
+        suite.errors[what] = "no --weft BINARY";
+        continue;
+      }
+      const std::string root = scratch.path() + "/" + what + "-" + std::to_string(serial++);
+      std::filesystem::create_directory(root);
+      try {
+        Metrics metrics = one_round(what, programs, root, launchers, seconds);
+        std::fprintf(stderr, "bw2c round %d %-16s per_second %.0f\n", round + 1, what.c_str(), metrics["per_second"]);
+        suite.rounds[what].push_back(std::move(metrics));
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "bw2c round %d %s FAILED: %s\n", round + 1, what.c_str(), error.what());
+        suite.errors[what] = error.what();
+      }
+    }
+  }
+  suite.after = probe_disk(scratch.path());
+  std::fputs(to_markdown(suite).c_str(), stdout);
+  const bool failed = !suite.errors.empty();
+  report.suites.push_back(std::move(suite));
+  if (!results.empty()) write_report(report, results);
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace weft::bench
+
+int main(int argc, char** argv) {
+  try {
+    return weft::bench::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bw2c: %s\n", error.what());
+    return 1;
+  }
+}
