@@ -57,6 +57,7 @@ struct Invocation {
   std::optional<std::string> help;   ///< set by Options::parse when --help was asked for
   std::vector<std::string> notices;  ///< collected for the envelope
   std::unique_ptr<PagerSink> pager;
+  bool pager_left = false;
 };
 
 /// The arguments of one command, declared and parsed. Common options are understood without being declared. A value may

@@ -39,7 +39,7 @@ Invocation::~Invocation() = default;
 
 void print(Invocation& invocation, std::string_view text) {
   if (invocation.pager != nullptr) {
-    invocation.pager->write(text);
+    if (!invocation.pager_left && !invocation.pager->write(text)) invocation.pager_left = true;
   } else {
     invocation.io.out(text);
   }
@@ -52,6 +52,8 @@ void page(Invocation& invocation) {
   }
   invocation.pager = start_pager(invocation.context);
 }
+
+bool output_is_unwanted(const Invocation& invocation) { return invocation.pager_left; }
 
 void notice(Invocation& invocation, std::string_view text) {
   if (wants_json(invocation)) {

@@ -26,6 +26,8 @@ namespace weft::cli {
 void print(Invocation& invocation, std::string_view text);
 /// From here on output may be long: on a terminal, unless --no-pager, it goes through WEFT_PAGER, PAGER or `less -FRX`.
 void page(Invocation& invocation);
+/// Whether the user has left the pager: whoever prints much may stop.
+bool output_is_unwanted(const Invocation& invocation);
 /// "weft: TEXT" on stderr: something the user should know although the command goes on. Silent with -q.
 void notice(Invocation& invocation, std::string_view text);
 /// "hint: TEXT" on stderr. Silent with -q.

@@ -1,0 +1,67 @@
+// cat: a file's content as a version has it, streamed.
+
+#include "cli/output.h"
+#include "cli/patch.h"
+#include "cli/session.h"
+#include "cli/text.h"
+#include "tree/tree.h"
+
+namespace weft::cli {
+namespace {
+
+/// What --json may hold in one envelope.
+constexpr std::uint64_t kMaxJsonBytes = 64u << 20;
+
+}  // namespace
+
+Result<int> cmd_cat(Invocation& invocation) {
+  std::vector<std::string> typed;
+  Options options("cat", "Prints files as a version has them: a file's bytes, a symlink's target.");
+  options.positionals("VERSION:PATH", typed, "e.g. `main:src/a.c`; the path from the top; PATH alone: of `@`", true);
+  WEFT_DO(options.parse(invocation));
+
+  WEFT_TRY(const auto repository, open_repository(invocation));
+  WEFT_TRY(const auto snapshot, repository.store().snapshot());
+  JsonList list(invocation, "files");
+  for (const auto& word : typed) {
+    WEFT_TRY(const auto at, resolve_version_path(invocation, repository, snapshot, word));
+    WEFT_TRY(const auto entry, tree::find_path(snapshot, at.tree, at.path));
+    if (!entry) {
+      WEFT_TRY(const auto version, short_version(snapshot, at.version.version));
+      return make_error(Code::not_found, "version " + version + " has no " + quoted_always(at.path),
+                        "`weft ls -r` lists what a version has")
+          .with("path", at.path);
+    }
+    if (entry->kind == object::EntryKind::directory) {
+      return make_error(Code::invalid, quoted_always(at.path.empty() ? "." : at.path) + " is a directory",
+                        "`weft ls` lists it")
+          .with("path", at.path);
+    }
+    if (wants_json(invocation)) {
+      if (entry->size > kMaxJsonBytes) {
+        return make_error(Code::invalid,
+                          quoted(at.path) + " has " + size_text(entry->size) + ", too much for an envelope",
+                          "leave out --json")
+            .with("path", at.path);
+      }
+      WEFT_TRY(const auto content, snapshot.read(object::ObjectKind::blob, entry->id));
+      list.add(Json::object()
+                   .set("path", at.path)
+                   .set("version", json_version(at.version.version))
+                   .merge(json_entry(*entry))
+                   .set("content", content));
+      continue;
+    }
+    WEFT_TRY(const auto source, snapshot.open_blob(entry->id));
+    std::string piece(256 << 10, '\0');
+    for (;;) {
+      WEFT_TRY(const std::size_t got, source->read(piece));
+      if (got == 0) break;
+      print(invocation, std::string_view(piece).substr(0, got));
+    }
+  }
+  if (wants_json(invocation)) list.finish();
+  return 0;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,97 @@
+// ls: the files of a version.
+
+#include <fmt/format.h>
+
+#include "cli/output.h"
+#include "cli/patch.h"
+#include "cli/session.h"
+#include "cli/text.h"
+#include "tree/tree.h"
+
+namespace weft::cli {
+namespace {
+
+constexpr std::size_t kIdDigits = 12;
+
+std::string_view mark(object::EntryKind kind) {
+  switch (kind) {
+    case object::EntryKind::directory:
+      return "/";
+    case object::EntryKind::symlink:
+      return "@";
+    default:
+      return "";
+  }
+}
+
+char letter(object::EntryKind kind) {
+  switch (kind) {
+    case object::EntryKind::directory:
+      return 'd';
+    case object::EntryKind::symlink:
+      return 'l';
+    case object::EntryKind::submodule:
+      return 'm';
+    case object::EntryKind::file:
+      break;
+  }
+  return '-';
+}
+
+}  // namespace
+
+Result<int> cmd_ls(Invocation& invocation) {
+  std::string typed;
+  bool recursive = false, long_form = false;
+  Options options("ls", "Lists the files of a version.");
+  options.positional("[VERSION:]PATH", typed,
+                     "what to list; `VERSION:` lists a version's top; without a version: of `@`", false);
+  options.flag("-r,--recursive", recursive, "also what is in directories below");
+  options.flag("-l,--long", long_form, "kind, mode, size and content id as well");
+  options.footer("Lists what is recorded, not the working tree: `weft status` compares the two.");
+  WEFT_DO(options.parse(invocation));
+
+  WEFT_TRY(const auto repository, open_repository(invocation));
+  WEFT_TRY(const auto snapshot, repository.store().snapshot());
+  WEFT_TRY(const auto at, resolve_version_path(invocation, repository, snapshot, typed.empty() ? "." : typed));
+  WEFT_TRY(const auto top, tree::find_path(snapshot, at.tree, at.path));
+  if (!top) {
+    WEFT_TRY(const auto version, short_version(snapshot, at.version.version));
+    return make_error(Code::not_found, "version " + version + " has no " + quoted_always(at.path),
+                      "`weft log --all -- PATH` finds changes that had it")
+        .with("path", at.path);
+  }
+  page(invocation);
+  JsonList list(invocation, "entries");
+  const auto show = [&](const tree::PathEntry& entry) {
+    if (wants_json(invocation)) {
+      list.add(Json::object().set("path", entry.path).merge(json_entry(entry.entry)));
+      return;
+    }
+    // Listed from where the user listed: `ls src` shows names in src, with -r paths below it.
+    std::string_view shown = entry.path;
+    if (top->kind == object::EntryKind::directory && !at.path.empty()) shown.remove_prefix(at.path.size() + 1);
+    std::string line;
+    if (long_form) {
+      line = fmt::format("{}{} {:>10} {} ", letter(entry.entry.kind), mode_text(entry.entry.mode), entry.entry.size,
+                         entry.entry.id.hex().substr(0, kIdDigits));
+    }
+    const bool plain = invocation.common.zero;
+    line += paint(invocation, entry.entry.kind == object::EntryKind::directory ? Style::blue : Style::none,
+                  shown_path(invocation, shown));
+    if (!plain) line += mark(entry.entry.kind);
+    print(invocation, line.append(line_end(invocation)));
+  };
+  if (top->kind != object::EntryKind::directory) {
+    show({at.path, *top});
+  } else {
+    WEFT_DO(tree::walk(snapshot, top->id, at.path, [&](const tree::PathEntry& entry) -> Result<bool> {
+      if (entry.path != at.path) show(entry);
+      return recursive || entry.path == at.path;
+    }));
+  }
+  if (wants_json(invocation)) list.finish(Json::object().set("version", json_version(at.version.version)));
+  return 0;
+}
+
+}  // namespace weft::cli

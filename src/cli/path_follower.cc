@@ -1,0 +1,86 @@
+#include "cli/path_follower.h"
+
+#include <utility>
+
+namespace weft::cli {
+namespace {
+
+bool is_below(std::string_view path, std::string_view directory) {
+  return path.size() > directory.size() && path.starts_with(directory) && path[directory.size()] == '/';
+}
+
+bool same(const tree::PathEntry& a, const tree::PathEntry& b) {
+  return a.path == b.path && a.entry.id == b.entry.id && a.entry.mode == b.entry.mode && a.entry.kind == b.entry.kind;
+}
+
+}  // namespace
+
+Result<std::optional<tree::PathEntry>> PathFollower::locate(const ObjectId& child_tree, const tree::PathEntry& child,
+                                                            const ObjectId& parent_tree) const {
+  using Found = std::optional<tree::PathEntry>;
+  if (child_tree == parent_tree) return Found(child);
+  const auto at = [&](std::string path) -> Result<Found> {
+    WEFT_TRY(auto entry, tree::find_path(reader_, parent_tree, path));
+    if (!entry || entry->node != child.entry.node) return Found();
+    return Found(tree::PathEntry{std::move(path), std::move(*entry)});
+  };
+  WEFT_TRY(auto in_place, at(child.path));
+  if (in_place) return in_place;
+  // It moved itself, or a directory above it did; the nearest one that moved says where from.
+  WEFT_TRY(const auto differences, tree::diff_trees(reader_, parent_tree, child_tree));
+  const tree::Difference* nearest = nullptr;
+  for (const auto& difference : differences) {
+    if (!difference.before || !difference.after) continue;
+    if (difference.after->path == child.path) return Found(*difference.before);
+    if (is_below(child.path, difference.after->path) &&
+        (nearest == nullptr || difference.after->path.size() > nearest->after->path.size())) {
+      nearest = &difference;
+    }
+  }
+  if (nearest == nullptr) return Found();
+  return at(nearest->before->path + child.path.substr(nearest->after->path.size()));
+}
+
+Result<std::optional<PathFollower::Verdict>> PathFollower::visit(const ChangeId& id, const ObjectId& tree,
+                                                                 const std::vector<Parent>& parents) {
+  const auto found = tracked_.find(id);
+  if (found == tracked_.end()) return std::optional<Verdict>();
+  Track track = std::move(found->second);
+  tracked_.erase(found);
+
+  std::optional<tree::PathEntry> here;
+  WEFT_TRY(auto entry, tree::find_path(reader_, tree, track.path));
+  if (entry && (!track.node || entry->node == *track.node)) {
+    here = tree::PathEntry{track.path, std::move(*entry)};
+    found_ = true;
+  }
+
+  Verdict verdict{false, track.path, {}};
+  std::vector<std::pair<ChangeId, Track>> onwards;
+  for (const auto& parent : parents) {
+    std::optional<tree::PathEntry> there;
+    if (here) {
+      WEFT_TRY(there, locate(tree, *here, parent.tree));
+    } else {
+      WEFT_TRY(auto before, tree::find_path(reader_, parent.tree, track.path));
+      if (before) there = tree::PathEntry{track.path, std::move(*before)};
+    }
+    if (there) found_ = true;
+    const bool unchanged = here && there ? same(*here, *there) : !here && !there;
+    Track next{there ? there->path : track.path, there ? std::optional(there->entry.node) : track.node};
+    if (unchanged) {  // PF-2
+      tracked_.try_emplace(parent.id, std::move(next));
+      verdict.follow = {parent.id};
+      return std::optional(std::move(verdict));
+    }
+    if (there) onwards.emplace_back(parent.id, std::move(next));
+  }
+  verdict.shown = here.has_value() || !parents.empty();
+  for (auto& [parent, next] : onwards) {
+    verdict.follow.push_back(parent);
+    tracked_.try_emplace(parent, std::move(next));
+  }
+  return std::optional(std::move(verdict));
+}
+
+}  // namespace weft::cli
