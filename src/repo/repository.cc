@@ -90,15 +90,6 @@ Error not_registered(const Repository::Location& location) {
       .with("path", location.root);
 }
 
-Result<void> make_directories(FileSystem& fs, const std::string& path) {
-  if (path == "/" || path == ".") return {};
-  const auto made = fs.make_directory(path);
-  if (made || made.error().code == Code::exists) return {};
-  if (made.error().code != Code::not_found) return made.error();
-  WEFT_DO(make_directories(fs, parent_path(path)));
-  return fs.make_directory(path);
-}
-
 /// Registers the workspace `default` unless it is there: the second half of init, also of one that was killed before
 /// it.
 Result<void> register_default(const Context& context, store::Store& store, const std::string& root,
@@ -119,6 +110,15 @@ Result<void> register_default(const Context& context, store::Store& store, const
 }
 
 }  // namespace
+
+Result<void> make_directories(FileSystem& fs, const std::string& path) {
+  if (path == "/" || path == ".") return {};
+  const auto made = fs.make_directory(path);
+  if (made || made.error().code == Code::exists) return {};
+  if (made.error().code != Code::not_found) return made.error();
+  WEFT_DO(make_directories(fs, parent_path(path)));
+  return fs.make_directory(path);
+}
 
 std::string author_text(const Context& context) {
   const auto identity = find_identity(context, std::nullopt);

@@ -122,6 +122,8 @@ Result<WorkspaceFile> decode_workspace_file(ByteView bytes);
 
 /// `typed` against `directory`, with "." and ".." taken out by the letter; absolute.
 std::string absolute_path(std::string_view directory, std::string_view typed);
+/// mkdir -p.
+Result<void> make_directories(FileSystem& fs, const std::string& path);
 /// Whether `path` is `root` or below it, by the letter. Both absolute and normalised.
 bool is_below(std::string_view path, std::string_view root);
 

@@ -1,0 +1,217 @@
+#include "repo/restore.h"
+
+#include "repo/recording.h"
+
+namespace weft::repo {
+
+namespace {
+
+/// What the three verbs begin with.
+struct Begun {
+  WorkspaceFiles files;
+  store::Transaction transaction;
+  Repository::Workspace workspace;
+  FilesState state;
+  ObjectId head_tree;
+};
+
+Result<Begun> begin(Repository& repository) {
+  if (!repository.location()) return repository.require_workspace().error();
+  const auto& location = *repository.location();
+  WEFT_TRY(auto files, WorkspaceFiles::open(repository, location.name, location.root));
+  const auto record = read_files_record(repository.context().env.fs, repository.files_path(location.name));
+  WEFT_TRY(auto transaction, repository.store().begin());
+  WEFT_TRY(auto workspace, repository.workspace_in(transaction.snapshot()));
+  WEFT_TRY(auto state, files_state(transaction.snapshot(), workspace, record));
+  WEFT_DO(require_files_at_head(state, workspace));
+  WEFT_TRY(const ObjectId head_tree, tree_of(transaction.snapshot(), workspace.head));
+  return Begun{std::move(files), std::move(transaction), std::move(workspace), std::move(state), head_tree};
+}
+
+/// "" means the whole tree, which scans and checkouts write as no path at all.
+std::vector<std::string> scope_of(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (path.empty()) return {};
+  }
+  return paths;
+}
+
+std::string label_of(std::string_view verb, const std::vector<std::string>& paths) {
+  std::string label(verb);
+  label += " " + (paths.front().empty() ? std::string(".") : quoted(paths.front()));
+  if (paths.size() > 1) label += " and " + std::to_string(paths.size() - 1) + " more";
+  return label;
+}
+
+/// Records what is there, makes the operation durable, then brings the files at `paths` to `target`.
+Result<FilesEdited> replace(Repository& repository, Begun& begun, std::vector<std::string> paths,
+                            const ObjectId& target, std::string_view verb) {
+  const std::vector<std::string> scope = scope_of(paths);
+  WEFT_TRY(auto overwrite, prepare_overwrite(repository, begun.transaction, begun.workspace, begun.state, begun.files,
+                                             scope, target, verb));
+  begun.transaction.set_operation(operation_info(repository.context(), label_of(verb, paths), begun.workspace.name,
+                                                 author_text(repository.context())));
+  WEFT_TRY(const auto committed, begun.transaction.commit());
+  FilesEdited out;
+  out.operation = committed.id;
+  out.rescue = std::move(overwrite.rescue);
+  out.paths = std::move(paths);
+  WEFT_TRY(const auto now, repository.store().snapshot());
+  work::CheckoutOptions options;
+  options.ignore = begun.files.ignore();
+  options.paths = scope;
+  options.overwrite_edits = true;
+  WEFT_TRY(out.report, work::checkout(begun.files.tree(), now, overwrite.from, target, options));
+  return out;
+}
+
+Error not_tracked(const std::string& path, const std::string& where) {
+  return make_error(Code::not_found, where + " has no " + quoted(path), "weft ls names what it has").with("path", path);
+}
+
+/// The directory that holds `path`, by descriptor, and the last name.
+struct Spot {
+  HostDir directory;
+  std::string name;
+};
+Result<Spot> find_spot(const HostDir& root, const std::string& path) {
+  WEFT_TRY(HostDir directory, HostDir::open(root.path()));
+  std::string_view rest = path;
+  for (std::size_t slash = rest.find('/'); slash != std::string_view::npos; slash = rest.find('/')) {
+    WEFT_TRY(directory, directory.open_dir(rest.substr(0, slash)));
+    rest.remove_prefix(slash + 1);
+  }
+  return Spot{std::move(directory), std::string(rest)};
+}
+
+Result<std::optional<FileStatus>> status_at(const HostDir& root, const std::string& path) {
+  using Answer = std::optional<FileStatus>;
+  if (path.empty()) {
+    WEFT_TRY(const auto status, root.self_status());
+    return Answer(status);
+  }
+  const auto spot = find_spot(root, path);
+  if (!spot) return Answer();  // some directory on the way is none
+  const auto status = spot->directory.status(spot->name);
+  if (status) return Answer(*status);
+  if (status.error().code == Code::not_found) return Answer();
+  return status.error();
+}
+
+struct Renaming {
+  std::string from;
+  std::string to;
+};
+
+Result<std::vector<Renaming>> plan_moves(const Begun& begun, const MoveRequest& request) {
+  const HostDir& root = begun.files.root();
+  WEFT_TRY(const auto target, status_at(root, request.to));
+  const bool into = target && target->kind == FileKind::directory;
+  if (request.from.size() > 1 && !into) {
+    return make_error(Code::invalid, quoted(request.to) + " is no directory to move several files into");
+  }
+  std::vector<Renaming> moves;
+  for (const std::string& from : request.from) {
+    if (from.empty()) return make_error(Code::invalid, "the top of the workspace cannot be moved");
+    WEFT_TRY(const auto present, status_at(root, from));
+    if (!present) {
+      return make_error(Code::not_found, "there is no " + quoted(from)).with("path", from);
+    }
+    std::string to = request.to;
+    if (into) to = (to.empty() ? "" : to + "/") + base_name(from);
+    if (to == from) return make_error(Code::invalid, quoted(from) + " is there already");
+    if (is_below(to, from)) {
+      return make_error(Code::invalid, quoted(from) + " cannot be moved into itself").with("path", from);
+    }
+    WEFT_DO(tree::check_path(to));
+    for (std::string_view rest = to; !rest.empty();) {
+      const std::size_t slash = rest.find('/');
+      if (object::name_is_reserved(rest.substr(0, slash))) {
+        return make_error(Code::invalid, quoted(to) + " holds a reserved name").with("path", to);
+      }
+      rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
+    }
+    WEFT_TRY(const auto in_the_way, status_at(root, to));
+    if (in_the_way && (!request.force || in_the_way->kind == FileKind::directory)) {
+      return make_error(Code::exists, quoted(to) + " exists",
+                        in_the_way->kind == FileKind::directory ? "" : "--force replaces it, and keeps what it held")
+          .with("path", to);
+    }
+    WEFT_TRY(const auto parent, status_at(root, parent_path(to) == "." ? "" : parent_path(to)));
+    if (!parent || parent->kind != FileKind::directory) {
+      return make_error(Code::not_found, "there is no directory for " + quoted(to), "make it first").with("path", to);
+    }
+    moves.push_back({from, std::move(to)});
+  }
+  return moves;
+}
+
+}  // namespace
+
+Result<FilesEdited> restore_paths(Repository& repository, const std::optional<std::string>& from,
+                                  const std::vector<std::string>& paths) {
+  WEFT_CHECK(!paths.empty());
+  WEFT_TRY(Begun begun, begin(repository));
+  ObjectId target = begun.head_tree;
+  if (from) {
+    WEFT_TRY(const auto resolved, resolve_version(repository, begun.transaction.snapshot(), *from));
+    WEFT_TRY(target, tree_of(begun.transaction.snapshot(), resolved.version));
+  }
+  for (const std::string& path : paths) {
+    WEFT_TRY(const auto there, tree::find_path(begun.transaction.reader(), target, path));
+    if (there) continue;
+    WEFT_TRY(const auto here, tree::find_path(begun.transaction.reader(), begun.head_tree, path));
+    if (!here) return not_tracked(path, from ? quoted(*from) : "the head");
+  }
+  return replace(repository, begun, paths, target, "restore");
+}
+
+Result<FilesEdited> remove_paths(Repository& repository, const RemoveRequest& request) {
+  WEFT_CHECK(!request.paths.empty());
+  WEFT_TRY(Begun begun, begin(repository));
+  tree::TreeEditor editor(begun.transaction.reader(), begun.head_tree);
+  for (const std::string& path : request.paths) {
+    if (path.empty()) return make_error(Code::invalid, "the top of the workspace cannot be removed");
+    WEFT_TRY(const auto entry, editor.find(path));
+    if (!entry) return not_tracked(path, "the head");
+    if (entry->kind == object::EntryKind::directory && !request.recursive) {
+      return make_error(Code::refused, quoted(path) + " is a directory", "weft rm -r removes it with what is in it")
+          .with("path", path);
+    }
+    WEFT_DO(editor.remove(path));
+  }
+  WEFT_TRY(const ObjectId target, editor.finish(begun.transaction));
+  return replace(repository, begun, request.paths, target, "rm");
+}
+
+Result<FilesEdited> move_paths(Repository& repository, const MoveRequest& request) {
+  WEFT_CHECK(!request.from.empty());
+  WEFT_TRY(Begun begun, begin(repository));
+  WEFT_TRY(const auto moves, plan_moves(begun, request));
+  std::vector<std::string> touched;
+  for (const Renaming& move : moves) {
+    touched.push_back(move.from);
+    touched.push_back(move.to);
+  }
+  WEFT_TRY(auto overwrite, prepare_overwrite(repository, begun.transaction, begun.workspace, begun.state, begun.files,
+                                             touched, begun.head_tree, "mv"));
+  begun.transaction.set_operation(operation_info(repository.context(), label_of("mv", request.from),
+                                                 begun.workspace.name, author_text(repository.context())));
+  WEFT_TRY(const auto committed, begun.transaction.commit());
+  FilesEdited out;
+  out.paths = std::move(touched);
+  out.rescue = std::move(overwrite.rescue);
+  out.operation = committed.id;
+  for (const Renaming& move : moves) {
+    WEFT_TRY(const Spot from, find_spot(begun.files.root(), move.from));
+    WEFT_TRY(const Spot to, find_spot(begun.files.root(), move.to));
+    if (request.force)
+      WEFT_DO(from.directory.rename(from.name, to.directory, to.name));
+    else
+      WEFT_DO(from.directory.rename_new(from.name, to.directory, to.name));
+    ++out.report.written;
+  }
+  return out;
+}
+
+}  // namespace weft::repo

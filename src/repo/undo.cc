@@ -1,0 +1,462 @@
+#include "repo/undo.h"
+
+#include <set>
+
+#include "repo/history.h"
+#include "repo/land.h"
+#include "repo/recording.h"
+#include "repo/workspace.h"
+
+namespace weft::repo {
+
+namespace {
+
+/// How far back `undo` without an operation looks.
+constexpr std::size_t kMaxOperations = 100'000;
+/// How long a chain of undos of undos may get before its origin is no longer looked for.
+constexpr int kMaxChain = 10'000;
+constexpr std::size_t kMinDigits = 4;
+constexpr std::string_view kWorkspacePrefix = "workspaces/";
+
+bool same_version(const std::optional<store::RefValue>& a, const std::optional<store::RefValue>& b) {
+  return a.has_value() == b.has_value() && (!a || a->version == b->version);
+}
+
+Error nothing_to(bool redo) {
+  return redo ? make_error(Code::refused, "there is nothing to redo in this workspace",
+                           "redo takes back the last undo, as long as nothing else was done since; `weft op log` lists "
+                           "all operations")
+              : make_error(Code::refused, "there is nothing to undo in this workspace",
+                           "`weft op log` lists all operations; `weft undo OPERATION` undoes any of them");
+}
+
+Result<store::Operation> find_named(const store::Snapshot& snapshot, const std::string& text) {
+  if (text.size() < kMinDigits) {
+    return make_error(Code::invalid, quoted(text) + " is no operation",
+                      "give at least 4 digits of its id (weft op log)");
+  }
+  WEFT_TRY(const auto found, snapshot.find_operation_prefix(text, 2));
+  if (found.empty()) {
+    return make_error(Code::not_found, "there is no operation " + quoted(text), "weft op log lists them")
+        .with("operation", text);
+  }
+  if (found.size() > 1) {
+    return make_error(Code::ambiguous, quoted(text) + " is the beginning of several operations", "give more digits")
+        .with("candidate", found[0].hex())
+        .with("candidate", found[1].hex());
+  }
+  WEFT_TRY(auto operation, snapshot.operation(found.front()));
+  if (!operation) return make_error(Code::not_found, "there is no operation " + quoted(text));
+  return *std::move(operation);
+}
+
+Result<store::Operation> find_default(const store::Snapshot& snapshot, std::string_view workspace, bool redo) {
+  std::vector<store::Operation> operations;
+  // Almost always among the newest few: read in growing steps rather than all.
+  for (std::size_t limit = 64;; limit *= 16) {
+    operations.clear();
+    bool more = false;
+    WEFT_DO(snapshot.operations([&](const store::Operation& operation) {
+      if (operations.size() == limit) {
+        more = true;
+        return false;
+      }
+      operations.push_back(operation);
+      return true;
+    }));
+    if (const auto picked = pick_operation(operations, workspace, redo)) {
+      for (auto& operation : operations) {
+        if (operation.id == *picked) return std::move(operation);
+      }
+    }
+    if (!more || limit > kMaxOperations) return nothing_to(redo);
+  }
+}
+
+/// The label of the operation at the bottom of a chain of undos and redos.
+Result<store::Operation> origin_of(const store::Snapshot& snapshot, store::Operation operation) {
+  for (int step = 0; operation.undoes && step < kMaxChain; ++step) {
+    WEFT_TRY(auto before, snapshot.operation(*operation.undoes));
+    if (!before) break;
+    operation = *std::move(before);
+  }
+  return operation;
+}
+
+class Undoer {
+ public:
+  Undoer(Repository& repository, const UndoRequest& request) : repository_(repository), request_(request) {}
+
+  /// nullopt: a race was lost.
+  Result<std::optional<UndoResult>> attempt() {
+    const Context& context = repository_.context();
+    const auto& location = repository_.location();
+    std::optional<FilesRecord> record;
+    if (location) record = read_files_record(context.env.fs, repository_.files_path(location->name));
+    WEFT_TRY(auto transaction, repository_.store().begin());
+    const store::Snapshot& snapshot = transaction.snapshot();
+    workspace_.reset();
+    if (auto workspace = repository_.workspace_in(snapshot)) {
+      workspace_ = *std::move(workspace);
+      WEFT_TRY(state_, files_state(snapshot, *workspace_, record));
+    } else if (!request_.operation) {
+      return std::move(workspace).error();
+    }
+    result_ = {};
+    if (request_.operation) {
+      WEFT_TRY(result_.undone, find_named(snapshot, *request_.operation));
+    } else {
+      WEFT_TRY(result_.undone, find_default(snapshot, workspace_->name, request_.redo));
+    }
+    if (request_.redo && !result_.undone.undoes) {
+      return make_error(Code::refused, "operation " + result_.undone.id.hex().substr(0, 8) + " is no undo",
+                        "weft undo undoes it");
+    }
+    if (result_.undone.moves.empty()) return make_error(Code::refused, "that operation moved no ref");
+    WEFT_TRY(origin_, origin_of(snapshot, result_.undone));
+    WEFT_TRY(const bool standing, all_stand(snapshot));
+    return standing ? move_back(transaction) : invert(transaction);
+  }
+
+ private:
+  Result<bool> all_stand(const store::Snapshot& snapshot) {
+    for (const auto& move : result_.undone.moves) {
+      WEFT_TRY(const auto now, snapshot.ref(move.ref));
+      if (!same_version(now, move.after)) return false;
+    }
+    return true;
+  }
+
+  std::string label() const { return std::string(request_.redo ? kRedoLabel : kUndoLabel) + subject_of(origin_.label); }
+
+  void set_operation(store::Transaction& transaction) {
+    auto info = operation_info(repository_.context(), label(), workspace_ ? workspace_->name : std::string(),
+                               author_text(repository_.context()));
+    info.undoes = result_.undone.id;
+    transaction.set_operation(std::move(info));
+  }
+
+  bool is_own_head(const std::string& ref) const { return workspace_ && ref == workspace_ref(workspace_->name); }
+
+  // --- UN-1, all refs stand: they go back ---
+
+  struct FilesPlan {
+    bool bring = false;
+    Version to;                      ///< where the files stand afterwards
+    ObjectId tree;                   ///< what they are brought to
+    std::vector<std::string> paths;  ///< only these; empty: all
+    bool is_rescue = false;          ///< `tree` holds what an operation had overwritten
+  };
+
+  /// What undoing means for the files of this workspace (UN-2).
+  Result<FilesPlan> plan_files(const store::Snapshot& snapshot) {
+    FilesPlan plan;
+    if (!workspace_) return plan;
+    plan.to = workspace_->head;
+    bool head_moves = false;
+    for (const auto& move : result_.undone.moves) {
+      if (!is_own_head(move.ref) || !move.before) continue;
+      plan.to = move.before->version;
+      head_moves = plan.to != workspace_->head;
+    }
+    const std::string own_rescue = std::string(kRescuePrefix) + workspace_->name + "/";
+    for (const auto& move : result_.undone.moves) {
+      if (!move.ref.starts_with(own_rescue) || move.before || !move.after || move.after->version.changes.size() != 1) {
+        continue;
+      }
+      WEFT_TRY(const auto change, snapshot.change(move.after->version.changes.front()));
+      auto paths = rescued_paths(change);
+      if (!paths) continue;
+      plan.bring = plan.is_rescue = true;
+      plan.tree = change.tree;
+      plan.paths = *std::move(paths);
+      return plan;
+    }
+    if (head_moves && !keeps_files(origin_.label)) {
+      plan.bring = true;
+      WEFT_TRY(plan.tree, tree_of(snapshot, plan.to));
+    }
+    return plan;
+  }
+
+  /// Records what bringing the files there would overwrite; afterwards `from_tree_` is what they are known to hold.
+  Result<void> prepare_files(store::Transaction& transaction, const FilesPlan& plan) {
+    if (!plan.bring) return {};
+    const store::Snapshot& snapshot = transaction.snapshot();
+    WEFT_TRY(auto files, WorkspaceFiles::open(repository_, workspace_->name, workspace_->root));
+    files_.emplace(std::move(files));
+    WEFT_TRY(state_, finish_interrupted(repository_, snapshot, *workspace_, *files_, std::move(state_)));
+    WEFT_TRY(from_tree_, tree_of(snapshot, state_.at));
+    if (plan.is_rescue) return rescue_files(transaction, plan.paths, plan.tree);
+    work::ScanOptions options = files_->scan_options();
+    options.list_ignored = true;
+    WEFT_TRY(const auto status, work::status(files_->tree(), transaction.reader(), from_tree_, options));
+    WEFT_TRY(const InTheWay blocking, in_the_way(transaction.reader(), from_tree_, plan.tree, status));
+    if (!blocking.untracked.empty())
+      return refuse_in_the_way({{}, blocking.untracked}, request_.redo ? "redo" : "undo");
+    if (blocking.edited.empty()) return {};
+    return rescue_files(transaction, blocking.edited, plan.tree);
+  }
+
+  Result<void> rescue_files(store::Transaction& transaction, const std::vector<std::string>& paths,
+                            const ObjectId& target) {
+    WEFT_TRY(auto overwrite, prepare_overwrite(repository_, transaction, *workspace_, state_, *files_, paths, target,
+                                               request_.redo ? "redo" : "undo"));
+    from_tree_ = overwrite.from;
+    result_.rescue = std::move(overwrite.rescue);
+    return {};
+  }
+
+  Result<void> bring_files(const FilesPlan& plan) {
+    FileSystem& fs = repository_.context().env.fs;
+    if (!workspace_) return {};
+    if (!plan.bring) {
+      // Kept as they are: from here on they are edits on top of where the head went back to.
+      const bool moved = plan.to != workspace_->head;
+      if (moved && !state_.head_was_moved) {
+        return write_files_record(fs, repository_.files_path(workspace_->name), {plan.to, std::nullopt});
+      }
+      return {};
+    }
+    result_.files_kept = false;
+    WEFT_TRY(const auto now, repository_.store().snapshot());
+    if (!plan.paths.empty()) {
+      work::CheckoutOptions options;
+      options.ignore = files_->ignore();
+      options.paths = plan.paths;
+      options.overwrite_edits = true;
+      WEFT_TRY(result_.report, work::checkout(files_->tree(), now, from_tree_, plan.tree, options));
+      return {};
+    }
+    WriteOut what;
+    what.from = state_.at;
+    what.to = plan.to;
+    what.from_tree = from_tree_;
+    what.to_tree = plan.tree;
+    what.overwrite_edits = result_.rescue.has_value();
+    what.progress = request_.progress;
+    WEFT_TRY(result_.report, write_out(repository_, workspace_->name, *files_, now, what));
+    return {};
+  }
+
+  /// Directories of workspaces that come back or go again with their refs.
+  struct Directories {
+    struct Back {
+      std::string name;
+      WorkspaceRecord record;
+      Version head;
+      std::optional<ObjectId> tree;
+    };
+    std::vector<Back> back;
+    std::vector<Back> gone;
+  };
+
+  Result<Directories> plan_directories(const store::Snapshot& snapshot) {
+    Directories out;
+    for (const auto& move : result_.undone.moves) {
+      if (!move.ref.starts_with(kWorkspacePrefix) || move.before.has_value() == move.after.has_value()) continue;
+      const auto& value = move.before ? move.before : move.after;
+      auto record = decode_workspace(value->extra);
+      if (!record || record->path.empty()) continue;
+      Directories::Back item{move.ref.substr(kWorkspacePrefix.size()), *std::move(record), value->version,
+                             std::nullopt};
+      if (!move.before) {
+        out.gone.push_back(std::move(item));
+        continue;
+      }
+      WEFT_DO(check_place_is_free(repository_.context().env.fs, item.record.path));
+      const std::string rescue = std::string(kRescuePrefix) + item.name + "/";
+      for (const auto& other : result_.undone.moves) {
+        if (!other.ref.starts_with(rescue) || !other.after || other.after->version.changes.size() != 1) continue;
+        WEFT_TRY(const auto change, snapshot.change(other.after->version.changes.front()));
+        if (rescued_paths(change)) item.tree = change.tree;
+      }
+      out.back.push_back(std::move(item));
+    }
+    return out;
+  }
+
+  Result<void> bring_directories(const Directories& directories) {
+    for (const auto& item : directories.back) {
+      WEFT_TRY(auto report,
+               write_workspace(repository_, item.name, item.record, item.head, item.tree, request_.progress));
+      result_.notes.push_back("workspace " + quoted(item.name) + " is back at " + quoted(item.record.path));
+      result_.report.written += report.written;
+    }
+    for (const auto& item : directories.gone) {
+      WEFT_TRY(const auto kept, remove_clean_files(repository_, item.name, item.record, item.head));
+      result_.notes.push_back(kept ? "the files of workspace " + quoted(item.name) + " stay at " +
+                                         quoted(item.record.path) + ": " + *kept
+                                   : "the files of workspace " + quoted(item.name) + " were removed");
+    }
+    return {};
+  }
+
+  Result<std::optional<UndoResult>> move_back(store::Transaction& transaction) {
+    const store::Snapshot& snapshot = transaction.snapshot();
+    WEFT_TRY(const FilesPlan plan, plan_files(snapshot));
+    WEFT_TRY(const Directories directories, plan_directories(snapshot));
+    WEFT_DO(prepare_files(transaction, plan));
+    for (const auto& move : result_.undone.moves) {
+      store::RefEdit edit;
+      edit.name = move.ref;
+      edit.expect = move.after ? store::RefEdit::Expect::exactly : store::RefEdit::Expect::absent;
+      if (move.after) edit.expected = move.after->version;
+      edit.after = move.before;
+      result_.moves.push_back({move.ref, move.after, move.before});
+      transaction.edit_ref(std::move(edit));
+    }
+    set_operation(transaction);
+    const auto committed = transaction.commit();
+    if (!committed) return lost(committed.error());
+    result_.operation = committed->id;
+    WEFT_DO(bring_files(plan));
+    WEFT_DO(bring_directories(directories));
+    note_other_workspaces();
+    return std::optional(std::move(result_));
+  }
+
+  void note_other_workspaces() {
+    for (const auto& move : result_.moves) {
+      if (!move.ref.starts_with(kWorkspacePrefix) || !move.before || !move.after || is_own_head(move.ref)) continue;
+      result_.notes.push_back("the head of workspace " + quoted(move.ref.substr(kWorkspacePrefix.size())) +
+                              " moved; its files follow with `weft switch @` there");
+    }
+  }
+
+  // --- UN-1, something moved on: the inverse as a change on the head ---
+
+  /// The move that says what the operation did to content: that of a public ref, else that of a head.
+  const store::Operation::Move* main_move() const {
+    const store::Operation::Move* found = nullptr;
+    for (const auto& move : result_.undone.moves) {
+      if (move.ref.starts_with(kKeptPrefix) || move.ref.starts_with(kRescuePrefix) || !move.after) continue;
+      const bool is_head = move.ref.starts_with(kWorkspacePrefix);
+      if (is_head && !move.before) continue;
+      if (found == nullptr || !is_head) found = &move;
+    }
+    return found;
+  }
+
+  Error moved_on(std::string why) const {
+    Error error = make_error(Code::refused,
+                             "operation " + result_.undone.id.hex().substr(0, 8) + " (" + origin_.label +
+                                 ") cannot be undone here: " + std::move(why),
+                             "`weft op log` shows what happened since");
+    for (const auto& move : result_.undone.moves) error.details.emplace_back("ref", move.ref);
+    return error;
+  }
+
+  Result<std::optional<UndoResult>> invert(store::Transaction& transaction) {
+    const store::Snapshot& snapshot = transaction.snapshot();
+    const store::Operation::Move* move = main_move();
+    if (move == nullptr) return moved_on("its refs moved on, and it changed no content");
+    if (!workspace_) return moved_on("its refs moved on, and there is no workspace to record its inverse in");
+    WEFT_DO(require_files_at_head(state_, *workspace_));
+    const Version after = move->after->version;
+    const Version before = move->before ? move->before->version : Version();
+    WEFT_TRY(const bool contained, is_ancestor(snapshot, after, workspace_->head));
+    if (!contained || after.empty()) {
+      return moved_on("its refs moved on, and the head of this workspace does not contain what it did");
+    }
+    WEFT_TRY(const ObjectId base, tree_of(snapshot, after));
+    WEFT_TRY(const ObjectId theirs, tree_of(snapshot, before));
+    WEFT_TRY(const ObjectId ours, tree_of(snapshot, workspace_->head));
+    WEFT_TRY(const auto merge, tree::merge_by_node(transaction.reader(), transaction, base, ours, theirs));
+    if (!merge.tree) return blocked_error(merge, "undoing \"" + origin_.label + "\"");
+    if (*merge.tree == ours) return moved_on("the head of this workspace holds nothing of it any more");
+    return record_inverse(transaction, ours, *merge.tree);
+  }
+
+  Result<std::optional<UndoResult>> record_inverse(store::Transaction& transaction, const ObjectId& ours,
+                                                   const ObjectId& tree) {
+    const store::Snapshot& snapshot = transaction.snapshot();
+    const Context& context = repository_.context();
+    WEFT_TRY(const Identity author, find_identity(context, request_.author));
+    const std::string title = (request_.redo ? "Redo \"" : "Undo \"") + subject_of(origin_.label) + "\"\n";
+    WEFT_TRY(auto change, draft_change(context, snapshot, workspace_->head.changes, author, title));
+    change.tree = tree;
+    WEFT_TRY(change.ops, tree::derive_ops(transaction.reader(), ours, tree));
+    WEFT_TRY(const ChangeId id, put_recorded(transaction, ours, change));
+    FilesPlan plan;
+    plan.to = Version(id);
+    plan.tree = tree;
+    plan.bring = !keeps_files(origin_.label);
+    WEFT_DO(prepare_files(transaction, plan));
+
+    store::RefEdit head = move_ref(workspace_ref(workspace_->name), workspace_->head, plan.to);
+    head.keep_extra = true;
+    const std::string head_ref = head.name;
+    // A rescue's ref may stand in front: positions count from what the transaction holds already.
+    const std::size_t first = result_.rescue ? 1 : 0;
+    transaction.edit_ref(std::move(head));
+    result_.moves.push_back({head_ref, store::RefValue{workspace_->head, {}}, store::RefValue{plan.to, {}}});
+    result_.follow = workspace_->record.follow;
+    if (!result_.follow.empty()) {
+      store::RefEdit follow = move_ref(result_.follow, workspace_->head, plan.to);
+      follow.skip = true;
+      transaction.edit_ref(std::move(follow));
+    }
+    set_operation(transaction);
+    const auto committed = transaction.commit();
+    if (!committed) return lost(committed.error());
+    result_.operation = committed->id;
+    result_.how = UndoResult::How::inverse_change;
+    result_.change = id;
+    result_.advanced = !result_.follow.empty() && committed->moved[first + 1];
+    if (result_.advanced) {
+      result_.moves.push_back({result_.follow, store::RefValue{workspace_->head, {}}, store::RefValue{plan.to, {}}});
+    }
+    WEFT_DO(bring_files(plan));
+    return std::optional(std::move(result_));
+  }
+
+  static Result<std::optional<UndoResult>> lost(const Error& error) {
+    if (error.code == Code::lost_race) return std::optional<UndoResult>();
+    return error;
+  }
+
+  Repository& repository_;
+  const UndoRequest& request_;
+  std::optional<Repository::Workspace> workspace_;
+  FilesState state_;
+  store::Operation origin_;
+  std::optional<WorkspaceFiles> files_;
+  ObjectId from_tree_;
+  UndoResult result_;
+};
+
+}  // namespace
+
+std::optional<TransactionId> pick_operation(const std::vector<store::Operation>& newest_first,
+                                            std::string_view workspace, bool redo) {
+  // Newest first: an operation stands unless one that stands undoes it. One that undoes an undo is a redo.
+  std::set<TransactionId> undone;
+  const auto is_undo = [&](const TransactionId& id) {
+    for (const auto& operation : newest_first) {
+      if (operation.id == id) return operation.undoes.has_value();
+    }
+    return false;
+  };
+  for (const auto& operation : newest_first) {
+    if (undone.contains(operation.id)) continue;
+    if (!operation.undoes) {
+      if (operation.workspace != workspace) continue;
+      return redo ? std::nullopt : std::optional(operation.id);
+    }
+    const bool is_redo = is_undo(*operation.undoes);
+    if (redo && !is_redo && operation.workspace == workspace) return operation.id;
+    undone.insert(*operation.undoes);
+  }
+  return std::nullopt;
+}
+
+Result<UndoResult> undo(Repository& repository, const UndoRequest& request) {
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    WEFT_TRY(auto undone, Undoer(repository, request).attempt());
+    if (undone) return *std::move(undone);
+  }
+  return make_error(Code::lost_race, "the refs of that operation were moved by others all the time", "try again");
+}
+
+}  // namespace weft::repo
