@@ -21,14 +21,15 @@ Error record_damaged(const Record& record, std::string_view problem) {
 
 }  // namespace
 
-Result<Record> decode_record(ByteView bytes) {
+Result<RecordHead> decode_record_head(ByteView bytes) {
   ByteReader reader(bytes);
-  Record record;
+  RecordHead head;
+  Record& record = head.record;
   const std::uint8_t kind = reader.u8();
   const std::uint8_t form = reader.u8();
   record.id = read_id<ObjectId>(reader);
   record.raw_size = reader.varint();
-  const std::uint64_t stored_size = reader.varint();
+  head.stored_size = reader.varint();
   record.checksum = reader.u64();
   if (!reader.ok()) return damaged("a record is cut off in its header");
   if (kind < 1 || kind > 3) return damaged(fmt::format("a record has the unknown kind {}", kind));
@@ -36,11 +37,19 @@ Result<Record> decode_record(ByteView bytes) {
   if (form > static_cast<std::uint8_t>(Stored::zstd)) return record_damaged(record, "is stored in an unknown form");
   record.form = static_cast<Stored>(form);
   if (record.raw_size > kMaxRecordBytes) return record_damaged(record, "claims more bytes than a record may have");
-  const bool fits = record.form == Stored::plain ? stored_size == record.raw_size : stored_size < record.raw_size;
-  if (!fits) return record_damaged(record, "has a stored size that does not fit its content");
-  if (stored_size > reader.remaining()) return record_damaged(record, "is cut off");
-  record.stored = reader.raw(stored_size);
-  record.length = reader.position();
+  const bool plain = record.form == Stored::plain;
+  if (plain ? head.stored_size != record.raw_size : head.stored_size >= record.raw_size) {
+    return record_damaged(record, "has a stored size that does not fit its content");
+  }
+  record.length = reader.position() + head.stored_size;
+  return head;
+}
+
+Result<Record> decode_record(ByteView bytes) {
+  WEFT_TRY(RecordHead head, decode_record_head(bytes));
+  Record& record = head.record;
+  if (record.length > bytes.size()) return record_damaged(record, "is cut off");
+  record.stored = bytes.substr(record.length - head.stored_size, head.stored_size);
   return record;
 }
 

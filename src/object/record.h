@@ -38,6 +38,15 @@ struct Record {
   std::size_t length = 0;  ///< of the whole record
 };
 
+/// No header of a record is longer.
+inline constexpr std::size_t kMaxRecordHeadBytes = 1 + 1 + ObjectId::kSize + 4 + 4 + 8;
+/// The header of the record that begins `bytes`, which need not hold the stored bytes: `stored` is empty, `stored_size`
+/// and `length` say what they will be. damaged as below.
+struct RecordHead {
+  Record record;
+  std::uint64_t stored_size = 0;
+};
+Result<RecordHead> decode_record_head(ByteView bytes);
 /// The record that begins `bytes` (which may go on behind it). damaged on anything a codec could not have written.
 Result<Record> decode_record(ByteView bytes);
 

@@ -1,0 +1,187 @@
+// Reading and verifying packs (pack.h, P2 and P3).
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "object/byte_source.h"
+#include "object/pack_format.h"
+
+namespace weft::object {
+
+struct PackReader::State final : PackBytes {
+  std::string path;
+  std::unique_ptr<File> file;
+  std::shared_ptr<Mapping> mapping;
+  PackFooter footer;
+  PackSummary summary;
+
+  TableView table() const {
+    const std::uint64_t length = summary.bytes - kPackFooterBytes - footer.table_offset;
+    return {mapping->bytes().substr(footer.table_offset, length), footer.objects};
+  }
+  Result<std::size_t> read_some_at(std::uint64_t offset, std::span<char> out) const override {
+    return file->read_some_at(offset, out);
+  }
+  std::uint64_t end() const override { return footer.table_offset; }
+
+  /// The same error, naming the pack it is about.
+  Error located(Error error) const {
+    error.message = fmt::format("{}: {}", path, error.message);
+    if (error.code == Code::damaged) error.details.emplace_back("path", path);
+    return error;
+  }
+  template <typename T>
+  Result<T> located(Result<T> result) const {
+    if (result) return result;
+    return located(std::move(result).error());
+  }
+
+  Result<void> load(const ObjectId& id);
+  bool verify_table(const std::function<void(const Error&)>& report) const;
+  void verify_objects(const std::function<void(const Error&)>& report) const;
+  Result<void> verify_object(const std::shared_ptr<const PackBytes>& self, const PackedObject& object) const;
+};
+
+Result<void> PackReader::State::load(const ObjectId& id) {
+  WEFT_TRY(const std::uint64_t size, file->size());
+  if (size < kPackHeaderBytes + kPackFooterBytes) return damaged("it is too short for a pack");
+  Bytes encoded(kPackFooterBytes, '\0');
+  WEFT_DO(file->read_at(size - kPackFooterBytes, encoded));
+  if (sha256(encoded) != id) return damaged("it is cut off or not the pack its name says");
+  WEFT_TRY(footer, decode_footer(encoded, size));
+  Bytes header(kPackHeaderBytes, '\0');
+  WEFT_DO(file->read_at(0, header));
+  ByteReader reader(header);
+  if (reader.raw(kPackMagic.size()) != kPackMagic || reader.u32() != kPackVersion || reader.u32() != 0) {
+    return damaged("it does not begin like a pack");
+  }
+  WEFT_TRY(mapping, file->map(size));
+  summary = {id, footer.objects, size};
+  return {};
+}
+
+Result<PackReader> PackReader::open(FileSystem& fs, const std::string& path, const ObjectId& id) {
+  auto state = std::make_shared<State>();
+  state->path = path;
+  WEFT_TRY(state->file, fs.open(path, OpenMode::read));
+  WEFT_DO(state->located(state->load(id)));
+  return PackReader(std::move(state));
+}
+
+const PackSummary& PackReader::summary() const { return state_->summary; }
+std::uint64_t PackReader::content_bytes() const { return state_->footer.content_bytes; }
+
+Result<std::optional<std::uint64_t>> PackReader::find(ObjectKind kind, const ObjectId& id) const {
+  return state_->located(state_->table().find(kind, id));
+}
+
+Result<Bytes> PackReader::read_at(std::uint64_t offset, ObjectKind kind, const ObjectId& id) const {
+  return state_->located(read_packed(*state_, offset, kind, id));
+}
+
+Result<std::uint64_t> PackReader::size_at(std::uint64_t offset, ObjectKind kind, const ObjectId& id) const {
+  auto object = inspect_packed(*state_, offset, kind, id);
+  if (!object) return state_->located(std::move(object).error());
+  return object->raw_size;
+}
+
+Result<std::unique_ptr<ByteSource>> PackReader::open_blob_at(std::uint64_t offset, const ObjectId& id) const {
+  auto object = inspect_packed(*state_, offset, ObjectKind::blob, id);
+  if (!object) return state_->located(std::move(object).error());
+  return open_packed(state_, *object);
+}
+
+Result<void> PackReader::for_each(const Visit& visit) const {
+  const TableView table = state_->table();
+  for (std::uint64_t i = 0; i < state_->footer.objects; ++i) {
+    const TableView::Entry entry = table.entry(i);
+    if (entry.kind < 1 || entry.kind > 3) {
+      return state_->located(damaged(fmt::format("entry {} of its table has the unknown kind {}", i, entry.kind)));
+    }
+    WEFT_DO(visit(static_cast<ObjectKind>(entry.kind), entry.id, entry.offset));
+  }
+  return {};
+}
+
+void PackReader::verify(bool deep, const std::function<void(const Error&)>& report) const {
+  const auto located = [&](const Error& error) { report(state_->located(error)); };
+  // A table that is not what was written gives offsets that are worth nothing.
+  if (state_->verify_table(located) && deep) state_->verify_objects(located);
+}
+
+bool PackReader::State::verify_table(const std::function<void(const Error&)>& report) const {
+  const ByteView bytes =
+      mapping->bytes().substr(footer.table_offset, summary.bytes - kPackFooterBytes - footer.table_offset);
+  if (sha256(bytes) != footer.table_hash) {
+    report(damaged("its table does not match its checksum", "objects of other packs and of the log are unaffected"));
+    return false;
+  }
+  // From here on only a writer's mistake can be found, not a disk's.
+  const TableView view = table();
+  const std::uint64_t buckets = std::uint64_t{1} << view.layout().bits;
+  TableView::Entry last;
+  std::uint64_t bucket = 0;
+  for (std::uint64_t i = 0; i < footer.objects; ++i) {
+    const TableView::Entry entry = view.entry(i);
+    const bool ordered = i == 0 || last.id < entry.id || (last.id == entry.id && last.kind < entry.kind);
+    const bool placed = entry.kind >= 1 && entry.kind <= 3 && entry.offset >= kPackHeaderBytes && entry.offset < end();
+    const std::uint64_t own_bucket = view.layout().bucket(id_prefix(entry.id));
+    while (bucket <= own_bucket && view.bucket_start(bucket) == i) ++bucket;
+    if (!ordered || !placed || bucket != own_bucket + 1) {
+      report(damaged(fmt::format("entry {} of its table is out of order or out of bounds", i)));
+      return false;
+    }
+    last = entry;
+  }
+  while (bucket <= buckets && view.bucket_start(bucket) == footer.objects) ++bucket;
+  if (bucket != buckets + 1) report(damaged("the buckets of its table are out of order"));
+  return bucket == buckets + 1;
+}
+
+void PackReader::State::verify_objects(const std::function<void(const Error&)>& report) const {
+  const TableView view = table();
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> places;  // in the order of the file: one sequential read
+  places.reserve(footer.objects);
+  for (std::uint64_t i = 0; i < footer.objects; ++i) places.emplace_back(view.entry(i).offset, i);
+  std::sort(places.begin(), places.end());
+  // Lent, not owned: nothing here outlives this call.
+  const std::shared_ptr<const PackBytes> self(std::shared_ptr<void>(), this);
+  std::uint64_t expected = kPackHeaderBytes;
+  std::uint64_t content = 0;
+  for (const auto& [offset, index] : places) {
+    if (offset != expected) report(damaged(fmt::format("bytes that belong to no object lie at {}", expected)));
+    const TableView::Entry entry = view.entry(index);
+    auto object = inspect_packed(*this, offset, static_cast<ObjectKind>(entry.kind), entry.id);
+    if (!object) {
+      report(object.error());
+      const auto next = std::upper_bound(places.begin(), places.end(), std::pair(offset, index));
+      expected = next == places.end() ? end() : next->first;  // whatever it was, it is reported
+      continue;
+    }
+    expected = object->end();
+    content += object->raw_size;
+    if (auto done = verify_object(self, *object); !done) report(done.error());
+  }
+  if (end() - expected >= 8) report(damaged(fmt::format("bytes that belong to no object lie at {}", expected)));
+  if (content != footer.content_bytes) {
+    report(damaged(fmt::format("its objects have {} bytes, its footer says {}", content, footer.content_bytes)));
+  }
+}
+
+Result<void> PackReader::State::verify_object(const std::shared_ptr<const PackBytes>& self,
+                                              const PackedObject& object) const {
+  const auto source = open_packed(self, object);
+  Bytes piece(kBlockBytes, '\0');
+  Sha256 hash;
+  for (;;) {
+    WEFT_TRY(const std::size_t got, source->read(piece));
+    if (got == 0) break;
+    hash.update(ByteView(piece).substr(0, got));
+  }
+  if (hash.finish() == object.id) return {};
+  return damaged(fmt::format("{} {} is not what its id says", name(object.kind), object.id.hex()));
+}
+
+}  // namespace weft::object
