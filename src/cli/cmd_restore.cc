@@ -1,0 +1,37 @@
+// restore: brings files back as a version has them.
+#include "cli/output.h"
+#include "cli/text.h"
+#include "cli/work_output.h"
+#include "repo/restore.h"
+
+namespace weft::cli {
+
+Result<int> cmd_restore(Invocation& invocation) {
+  std::optional<std::string> from;
+  std::vector<std::string> typed;
+  Options options("restore", "Brings files back as the head (or another version) has them.");
+  options.value("--from", from, "VERSION", "take them from here (default: @)");
+  options.positionals("PATHS", typed, "files or directories", true);
+  options.footer("What was there is recorded on a private ref first: `weft undo` brings it back.\n");
+  WEFT_DO(options.parse(invocation));
+
+  WEFT_TRY(auto repository, repo::Repository::open_only(invocation.context));
+  show_notices(invocation, repository);
+  WEFT_TRY(const auto paths, repo_paths(repository, typed));
+  WEFT_TRY(const auto result, repo::restore_paths(repository, from, paths));
+  if (wants_json(invocation)) {
+    Json list = Json::array();
+    for (const auto& path : result.paths) list.push(path);
+    Json json = Json::object()
+                    .set("paths", list)
+                    .set("operation", result.operation.hex())
+                    .set("rescued", json_rescue(result.rescue));
+    emit(invocation, set_report(json, result.report));
+    return 0;
+  }
+  show_warnings(invocation, result.report.warnings);
+  print(invocation, "restored " + counted(result.report.written + result.report.removed, "file") + "\n");
+  return 0;
+}
+
+}  // namespace weft::cli

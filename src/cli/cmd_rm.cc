@@ -1,0 +1,39 @@
+// rm: removes files from the working tree.
+#include "cli/output.h"
+#include "cli/text.h"
+#include "cli/work_output.h"
+#include "repo/restore.h"
+
+namespace weft::cli {
+
+Result<int> cmd_rm(Invocation& invocation) {
+  std::vector<std::string> typed;
+  repo::RemoveRequest request;
+  Options options("rm", "Removes tracked files; the next commit records it.");
+  options.flag("-r,--recursive", request.recursive, "directories with what is in them");
+  options.positionals("PATHS", typed, "files or directories", true);
+  options.footer(
+      "What they held is recorded on a private ref first: `weft undo` brings them back.\n"
+      "Untracked files in a directory are left alone.\n");
+  WEFT_DO(options.parse(invocation));
+
+  WEFT_TRY(auto repository, repo::Repository::open_only(invocation.context));
+  show_notices(invocation, repository);
+  WEFT_TRY(request.paths, repo_paths(repository, typed));
+  WEFT_TRY(const auto result, repo::remove_paths(repository, request));
+  if (wants_json(invocation)) {
+    Json list = Json::array();
+    for (const auto& path : result.paths) list.push(path);
+    Json json = Json::object()
+                    .set("paths", list)
+                    .set("operation", result.operation.hex())
+                    .set("rescued", json_rescue(result.rescue));
+    emit(invocation, set_report(json, result.report));
+    return 0;
+  }
+  show_warnings(invocation, result.report.warnings);
+  print(invocation, "removed " + counted(result.report.removed, "file") + "\n");
+  return 0;
+}
+
+}  // namespace weft::cli
