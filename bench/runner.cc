@@ -301,6 +301,12 @@ Metrics run_writers(const WriteRun& run) {
     }
   });
   for (std::uint32_t i = 0; i < after->counters; ++i) m[after->counter[i].name] = after->counter[i].value;
+  if (m.contains("own_zero_bytes")) {
+    // All of the store's life, its creation too; the peers do not write zeros ahead.
+    m["zero_bytes_per_commit"] = m["own_zero_bytes"] / static_cast<double>(commits);
+    m["own_flushes_per_commit"] = m["own_flushes"] / static_cast<double>(commits);
+    m["log_bytes_per_commit"] = m["own_bytes_written"] / static_cast<double>(commits);
+  }
   if (run.check_count && after->changes < commits) {  // R2
     throw std::runtime_error(run.contender->name() + " acknowledged " + std::to_string(commits) +
                              " changes and holds " + std::to_string(after->changes));

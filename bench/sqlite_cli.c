@@ -2,16 +2,19 @@
  * compared with.
  *
  *   sqlite_cli --init DB
- *   sqlite_cli DB REF FILE      records FILE's bytes as a change on REF's value and moves REF to it, in one transaction
- *   sqlite_cli --count DB       prints the number of changes
+ *   sqlite_cli DB REF FILE [queue]
+ *                               records FILE's bytes as a change on REF's value and moves REF to it, in one
+ * transaction; waits with a busy handler, or on flock(2) of a file beside the database sqlite_cli --count DB prints the
+ * number of changes
  *
- * Schema and settings are the contender's (sqlite_settings.h). Two more that matter to short-lived processes: the WAL
+ * Schema and settings are the contender's (sqlite_settings.h). One more that matters to short-lived processes: the WAL
  * is kept and not checkpointed when the last connection closes (or each lone process would flush it into the database
- * and delete it), and the busy handler sleeps 0.1 to 1 ms. */
+ * and delete it). */
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -22,11 +25,20 @@ static int fail(sqlite3* db, const char* what) {
   return 1;
 }
 
+/* Sleeps 0.1 to 1 ms with jitter. */
 static int on_busy(void* context, int count) {
   unsigned* random = context;
   *random = *random * 1664525u + 1013904223u;
   usleep(100 + (*random >> 8) % 900);
   return count < 600000;
+}
+
+/* Returns the descriptor that holds the lock. */
+static int wait_for_turn(const char* db_path) {
+  char path[4096];
+  if (snprintf(path, sizeof(path), "%s.queue", db_path) >= (int)sizeof(path)) return -1;
+  const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  return fd >= 0 && flock(fd, LOCK_EX) == 0 ? fd : -1;
 }
 
 static sqlite3_stmt* prepare(sqlite3* db, const char* sql) {
@@ -95,8 +107,9 @@ int main(int argc, char** argv) {
     return 0;
   }
   const int counting = argc == 3 && strcmp(argv[1], "--count") == 0;
-  if (argc != 4 && !counting) {
-    fprintf(stderr, "usage: sqlite_cli DB REF FILE | --init DB | --count DB\n");
+  const int queue = argc == 5 && strcmp(argv[4], "queue") == 0;
+  if (argc != 4 && !counting && !queue) {
+    fprintf(stderr, "usage: sqlite_cli DB REF FILE [queue] | --init DB | --count DB\n");
     return 2;
   }
   if (sqlite3_open_v2(argv[counting ? 2 : 1], &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
@@ -117,7 +130,10 @@ int main(int argc, char** argv) {
     const ssize_t size = fd < 0 ? -1 : read(fd, body, sizeof(body));
     if (size < 0) return fail(NULL, argv[3]);
     close(fd);
+    const int turn = queue ? wait_for_turn(argv[1]) : 0;
+    if (turn < 0) return fail(NULL, "queue");
     result = commit(db, argv[2], body, (int)size);
+    if (queue) close(turn);
   }
   sqlite3_close(db);
   return result;

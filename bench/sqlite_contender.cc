@@ -1,12 +1,12 @@
 // SQLite: one database file, WAL, synchronous=FULL, BEGIN IMMEDIATE, prepared statements; a connection per writer.
 //
 // Waiting for the write lock, `sqlite:VARIANT`:
-//   (default)  busy handler that sleeps 0.1 to 1 ms with jitter
+//   (default)  a queue of our own in front: flock(2) on a file beside the database around each write transaction
+//   handler    busy handler that sleeps 0.1 to 1 ms with jitter
 //   timeout    sqlite3_busy_timeout(60 s): SQLite's own back-off of 1, 2, 5, .. 100 ms
-//   flock      a queue of our own in front: flock(2) on a file beside the database around each write transaction
 //   ckpt1000   the default's, with wal_autocheckpoint left at 1,000 pages
-// Compare them with `bw --suite bw2a --contenders sqlite,sqlite:timeout,sqlite:flock,sqlite:ckpt1000`; README.md has
-// the figures.
+// With 32 writers the queue is nearly twice as fast as either way of polling, and fairer: a competent user would find
+// it.
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/file.h>
@@ -288,8 +288,8 @@ class Sqlite final : public Contender {
   explicit Sqlite(std::string_view variant) : variant_(variant) {
     if (variant == "timeout") {
       waiting_ = Waiting::timeout;
-    } else if (variant == "flock") {
-      waiting_ = Waiting::flock;
+    } else if (variant == "handler") {
+      waiting_ = Waiting::handler;
     } else if (variant == "ckpt1000") {
       checkpoint_pages_ = 1000;
     } else if (!variant.empty()) {
@@ -317,7 +317,7 @@ class Sqlite final : public Contender {
 
  private:
   std::string variant_;
-  Waiting waiting_ = Waiting::handler;
+  Waiting waiting_ = Waiting::flock;
   int checkpoint_pages_ = 4000;
 };
 

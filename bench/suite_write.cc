@@ -49,6 +49,7 @@ SuiteResult run_writers_suite(const Options& options, const std::string& id) {
                    {"flushes_per_commit", "flushes a commit", 3},
                    {"writes_per_commit", "writes a commit", 2},
                    {"written_bytes_per_commit", "bytes written a commit"},
+                   {"zero_bytes_per_commit", "of them zero-filled ahead"},
                    {"device_bytes_per_commit", "bytes to the device a commit"},
                    {"context_switches_per_commit", "context switches a commit", 2},
                    {"cpu_us_per_commit", "CPU us a commit", 1},
