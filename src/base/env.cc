@@ -8,9 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 
 #include "base/immortal.h"
+#include "base/mutex.h"
 
 namespace weft {
 
@@ -48,7 +48,7 @@ class SystemRandom final : public Random {
       from_kernel(out);
       return;
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // A forked child must not hand out the bytes its parent will hand out.
     const pid_t pid = ::getpid();
     if (pid != owner_ || left_ < out.size()) {
@@ -74,10 +74,10 @@ class SystemRandom final : public Random {
     }
   }
 
-  std::mutex mutex_;
-  std::array<char, kBufferSize> buffer_{};
-  std::size_t left_ = 0;
-  pid_t owner_ = 0;
+  Mutex mutex_;
+  std::array<char, kBufferSize> buffer_ WEFT_GUARDED_BY(mutex_){};
+  std::size_t left_ WEFT_GUARDED_BY(mutex_) = 0;
+  pid_t owner_ WEFT_GUARDED_BY(mutex_) = 0;
 };
 
 constinit Immortal<SystemClock> the_clock;

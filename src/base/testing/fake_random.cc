@@ -6,7 +6,7 @@
 namespace weft {
 
 std::uint64_t FakeRandom::next() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   state_ += 0x9e3779b97f4a7c15;
   std::uint64_t z = state_;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;

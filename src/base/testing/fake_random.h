@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <span>
 
 #include "base/env.h"
+#include "base/mutex.h"
 
 namespace weft {
 
@@ -22,8 +22,8 @@ class FakeRandom final : public Random {
   bool chance(std::uint64_t one_in) { return below(one_in) == 0; }
 
  private:
-  std::mutex mutex_;
-  std::uint64_t state_;
+  Mutex mutex_;
+  std::uint64_t state_ WEFT_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft

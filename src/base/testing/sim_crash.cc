@@ -294,15 +294,17 @@ Bytes SimFileSystem::durable_content(std::uint64_t inode) const {
 }
 
 std::unique_ptr<SimFileSystem> SimFileSystem::after_crash(std::size_t operations, const SimCrash& crash) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   WEFT_CHECK(operations <= operations_.size());
   SimReplay replay(base_, operations_, crash);
   replay.run(operations);
   auto disk = std::make_unique<SimFileSystem>(crash.seed + operations);
-  disk->base_ = replay.reachable();
-  disk->directories_.clear();
-  disk->next_inode_ = next_inode_;
-  disk->set_live(disk->base_);
+  SimFileSystem& fresh = *disk;
+  const MutexLock fresh_lock(fresh.mutex_);
+  fresh.base_ = replay.reachable();
+  fresh.directories_.clear();
+  fresh.next_inode_ = next_inode_;
+  fresh.set_live(fresh.base_);
   return disk;
 }
 

@@ -126,7 +126,7 @@ class SimFile final : public File {
   }
 
   Result<std::size_t> read_some_at(std::uint64_t offset, std::span<char> out) const override {
-    const std::lock_guard lock(fs_.mutex_);
+    const MutexLock lock(fs_.mutex_);
     WEFT_DO(fs_.meet(SimCall::read, "read", path_));
     const ByteView content = file_->view();
     if (offset >= content.size()) return std::size_t{0};
@@ -137,7 +137,7 @@ class SimFile final : public File {
   }
 
   Result<void> write_at(std::uint64_t offset, std::span<const ByteView> parts) override {
-    const std::lock_guard lock(fs_.mutex_);
+    const MutexLock lock(fs_.mutex_);
     WEFT_DO(alive("write"));
     auto bytes = std::make_shared<Bytes>();
     for (const ByteView part : parts) *bytes += part;
@@ -180,11 +180,11 @@ class SimFile final : public File {
   Result<void> sync() override {
     std::function<void(const std::string&)> hook;
     {
-      const std::lock_guard lock(fs_.mutex_);
+      const MutexLock lock(fs_.mutex_);
       hook = fs_.before_sync_;
     }
     if (hook) hook(path_);
-    const std::lock_guard lock(fs_.mutex_);
+    const MutexLock lock(fs_.mutex_);
     WEFT_DO(alive("flush"));
     const int errnum = fs_.count_and_fault(SimCall::sync);
     SimOperation operation{.kind = SimOperationKind::sync, .path = path_, .inode = file_->inode};
@@ -208,13 +208,13 @@ class SimFile final : public File {
   }
 
   Result<std::uint64_t> size() const override {
-    const std::lock_guard lock(fs_.mutex_);
+    const MutexLock lock(fs_.mutex_);
     WEFT_DO(fs_.meet(SimCall::status, "read the status of", path_));
     return file_->view().size();
   }
 
   Result<void> set_size(std::uint64_t size) override {
-    const std::lock_guard lock(fs_.mutex_);
+    const MutexLock lock(fs_.mutex_);
     WEFT_DO(alive("resize"));
     WEFT_CHECK(size <= kMaxFileSize);
     const int errnum = fs_.count_and_fault(SimCall::set_size);
@@ -225,7 +225,7 @@ class SimFile final : public File {
   }
 
   Result<std::shared_ptr<Mapping>> map(std::uint64_t length) const override {
-    const std::lock_guard lock(fs_.mutex_);
+    const MutexLock lock(fs_.mutex_);
     WEFT_DO(fs_.meet(SimCall::map, "map", path_));
     const auto mapping = std::make_shared<SimMapping>(length);
     mapping->set_file_size(file_->view().size());
@@ -264,7 +264,7 @@ SimFileSystem::~SimFileSystem() = default;
 // --- calls
 
 Result<std::unique_ptr<File>> SimFileSystem::open(const std::string& path, OpenMode mode) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool may_create = mode == OpenMode::create || mode == OpenMode::create_new;
   const std::string_view operation = may_create ? "create" : "open";
   WEFT_DO(meet(SimCall::open, operation, path));
@@ -289,7 +289,7 @@ Result<std::unique_ptr<File>> SimFileSystem::open(const std::string& path, OpenM
 }
 
 Result<FileStatus> SimFileSystem::status(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   constexpr std::string_view kOperation = "read the status of";
   WEFT_DO(meet(SimCall::status, kOperation, path));
   WEFT_TRY(const Place place, find_existing(path, kOperation));
@@ -308,7 +308,7 @@ Result<FileStatus> SimFileSystem::status(const std::string& path) {
 }
 
 Result<void> SimFileSystem::make_directory(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   WEFT_DO(meet(SimCall::make_directory, "make directory", path));
   WEFT_TRY(const Place place, find(path, "make directory"));
   if (place.inode != 0) return system_error(EEXIST, "make directory", path);
@@ -322,7 +322,7 @@ Result<void> SimFileSystem::make_directory(const std::string& path) {
 }
 
 Result<std::vector<DirectoryEntry>> SimFileSystem::list(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   WEFT_DO(meet(SimCall::list, "list", path));
   WEFT_TRY(const Place place, find_existing(path, "list"));
   if (!is_directory(place.inode)) return system_error(ENOTDIR, "list", path);
@@ -334,7 +334,7 @@ Result<std::vector<DirectoryEntry>> SimFileSystem::list(const std::string& path)
 }
 
 Result<void> SimFileSystem::rename(const std::string& from, const std::string& to) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string operation = "rename to " + quoted(to);
   WEFT_DO(meet(SimCall::rename, operation, from));
   WEFT_TRY(const Place source, find_existing(from, operation));
@@ -365,12 +365,12 @@ Result<void> SimFileSystem::rename(const std::string& from, const std::string& t
 }
 
 Result<void> SimFileSystem::unlink(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return remove(path, false);
 }
 
 Result<void> SimFileSystem::remove_directory(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return remove(path, true);
 }
 
@@ -393,7 +393,7 @@ Result<void> SimFileSystem::remove(const std::string& path, bool directory) {
 }
 
 Result<void> SimFileSystem::sync_directory(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   WEFT_DO(meet(SimCall::sync_directory, "flush directory", path));
   WEFT_TRY(const Place place, find_existing(path, "open directory"));
   if (!is_directory(place.inode)) return system_error(ENOTDIR, "open directory", path);
@@ -402,7 +402,7 @@ Result<void> SimFileSystem::sync_directory(const std::string& path) {
 }
 
 Result<std::uint64_t> SimFileSystem::free_bytes(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   WEFT_DO(meet(SimCall::free_bytes, "read the free space of", path));
   WEFT_DO(find_existing(path, "read the free space of"));
   return free_bytes_ / kBlock * kBlock;
@@ -531,17 +531,17 @@ void SimFileSystem::set_live(const Image& image) {
 // --- the record, faults, costs
 
 std::size_t SimFileSystem::operation_count() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return operations_.size();
 }
 
 SimOperation SimFileSystem::operation(std::size_t i) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return operations_.at(i);
 }
 
 void SimFileSystem::settle() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   base_.clear();
   for (const auto& [inode, entries] : directories_) {
     Node& node = base_[inode];
@@ -559,7 +559,7 @@ void SimFileSystem::settle() {
 }
 
 std::uint64_t SimFileSystem::history_hash() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Bytes text;
   ByteWriter writer(text);
   for (const SimOperation& operation : operations_) {
@@ -576,42 +576,42 @@ std::uint64_t SimFileSystem::history_hash() const {
 
 void SimFileSystem::add_fault(const SimFault& fault) {
   WEFT_CHECK(fault.nth > 0 && fault.errnum > 0);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   faults_.push_back(fault);
 }
 
 void SimFileSystem::clear_faults() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   faults_.clear();
 }
 
 std::uint64_t SimFileSystem::fault_hits() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return fault_hits_;
 }
 
 void SimFileSystem::set_free_bytes(std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   free_bytes_ = bytes;
 }
 
 SimCounts SimFileSystem::counts() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return counts_;
 }
 
 void SimFileSystem::reset_counts() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   counts_ = {};
 }
 
 void SimFileSystem::set_before_sync(std::function<void(const std::string& path)> hook) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   before_sync_ = std::move(hook);
 }
 
 Bytes SimFileSystem::content(const std::string& path) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto place = find_existing(path, "open");
   WEFT_CHECK(place.has_value() && !is_directory(place->inode));
   return Bytes(files_.at(place->inode)->view());
@@ -619,7 +619,7 @@ Bytes SimFileSystem::content(const std::string& path) {
 
 void SimFileSystem::damage(const std::string& path, std::uint64_t offset, ByteView bytes) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto place = find_existing(path, "open");
     WEFT_CHECK(place.has_value() && !is_directory(place->inode));
     write_bytes(*files_.at(place->inode), offset, bytes);

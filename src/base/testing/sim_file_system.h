@@ -26,11 +26,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/file_system.h"
+#include "base/mutex.h"
 #include "base/testing/fake_random.h"
 
 namespace weft {
@@ -190,35 +190,35 @@ class SimFileSystem final : public FileSystem {
     std::uint64_t inode = 0;  // 0: not there
   };
 
-  // All with mutex_ held.
-  int count_and_fault(SimCall call);
-  Result<void> meet(SimCall call, std::string_view operation, std::string_view path);
-  void record(SimOperation operation);
-  Result<Place> find(const std::string& path, std::string_view operation) const;
-  Result<Place> find_existing(const std::string& path, std::string_view operation) const;
-  bool is_directory(std::uint64_t inode) const;
-  Result<void> remove(const std::string& path, bool directory);
-  void apply_entries(const SimOperation& operation);
-  void write_bytes(LiveFile& file, std::uint64_t offset, ByteView bytes);
-  void resize(LiveFile& file, std::uint64_t size);
-  std::size_t take_space(LiveFile& file, std::uint64_t offset, std::size_t length);
-  void release(std::uint64_t inode);
-  void set_live(const Image& image);
-  Bytes durable_content(std::uint64_t inode) const;
+  int count_and_fault(SimCall call) WEFT_REQUIRES(mutex_);
+  Result<void> meet(SimCall call, std::string_view operation, std::string_view path) WEFT_REQUIRES(mutex_);
+  void record(SimOperation operation) WEFT_REQUIRES(mutex_);
+  Result<Place> find(const std::string& path, std::string_view operation) const WEFT_REQUIRES(mutex_);
+  Result<Place> find_existing(const std::string& path, std::string_view operation) const WEFT_REQUIRES(mutex_);
+  bool is_directory(std::uint64_t inode) const WEFT_REQUIRES(mutex_);
+  Result<void> remove(const std::string& path, bool directory) WEFT_REQUIRES(mutex_);
+  void apply_entries(const SimOperation& operation) WEFT_REQUIRES(mutex_);
+  void write_bytes(LiveFile& file, std::uint64_t offset, ByteView bytes) WEFT_REQUIRES(mutex_);
+  void resize(LiveFile& file, std::uint64_t size) WEFT_REQUIRES(mutex_);
+  std::size_t take_space(LiveFile& file, std::uint64_t offset, std::size_t length) WEFT_REQUIRES(mutex_);
+  void release(std::uint64_t inode) WEFT_REQUIRES(mutex_);
+  void set_live(const Image& image) WEFT_REQUIRES(mutex_);
+  Bytes durable_content(std::uint64_t inode) const WEFT_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   FakeRandom random_;
-  Image base_;  // the disk before operations_[0]
-  std::vector<SimOperation> operations_;
-  std::map<std::uint64_t, std::map<std::string, std::uint64_t>> directories_;  // as calls see them
-  std::map<std::uint64_t, std::shared_ptr<LiveFile>> files_;
-  std::uint64_t next_inode_ = 2;
-  std::vector<SimFault> faults_;
-  std::uint64_t fault_hits_ = 0;
-  std::uint64_t free_bytes_ = std::uint64_t{1} << 40;
-  SimCounts counts_;
-  std::int64_t ticks_ = 0;  // recorded operations; serves as time stamps
-  std::function<void(const std::string&)> before_sync_;
+  Image base_ WEFT_GUARDED_BY(mutex_);  // the disk before operations_[0]
+  std::vector<SimOperation> operations_ WEFT_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, std::map<std::string, std::uint64_t>> directories_
+      WEFT_GUARDED_BY(mutex_);  // as calls see them
+  std::map<std::uint64_t, std::shared_ptr<LiveFile>> files_ WEFT_GUARDED_BY(mutex_);
+  std::uint64_t next_inode_ WEFT_GUARDED_BY(mutex_) = 2;
+  std::vector<SimFault> faults_ WEFT_GUARDED_BY(mutex_);
+  std::uint64_t fault_hits_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t free_bytes_ WEFT_GUARDED_BY(mutex_) = std::uint64_t{1} << 40;
+  SimCounts counts_ WEFT_GUARDED_BY(mutex_);
+  std::int64_t ticks_ WEFT_GUARDED_BY(mutex_) = 0;  // recorded operations; serves as time stamps
+  std::function<void(const std::string&)> before_sync_ WEFT_GUARDED_BY(mutex_);
 };
 
 }  // namespace weft
