@@ -131,10 +131,11 @@ class [[nodiscard]] Result<void> {
   declaration = *std::move(temporary)
 
 /// `WEFT_DO(f());` returns f()'s error if it failed.
-#define WEFT_DO(expression)                                              \
-  do {                                                                   \
-    auto weft_do_result = (expression);                                  \
-    if (!weft_do_result) return std::move(weft_do_result).error();       \
+#define WEFT_DO(expression) WEFT_DO_(expression, WEFT_CONCAT(weft_do_, __COUNTER__))
+#define WEFT_DO_(expression, temporary)                        \
+  do {                                                         \
+    auto temporary = (expression);                             \
+    if (!temporary) return std::move(temporary).error();       \
   } while (false)
 
 }  // namespace weft

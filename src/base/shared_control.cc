@@ -206,6 +206,20 @@ void futex_wake(SharedControl::Word& word, int count) {
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, count, nullptr, nullptr, 0);
 }
 
+Result<void> retire_mapped_control(const std::string& path) {
+  OpenFile file;
+  if (auto opened = open_file(path, 0, file); !opened) {
+    if (opened.error().code == Code::not_found) return {};
+    return opened;
+  }
+  if (lock_call(file.fd, F_OFD_SETLKW, F_WRLCK, kCreateByte, 1) != 0) return system_error(errno, "lock", path);
+  if (lock_call(file.fd, F_OFD_SETLK, F_WRLCK, kSlotByte, static_cast<off_t>(SharedControl::kMaxSlots)) != 0) {
+    return make_error(Code::busy, "other processes have the store open (" + path + ")", "wait for them to end, then try again");
+  }
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) return system_error(errno, "remove", path);
+  return {};
+}
+
 Result<std::unique_ptr<SharedControl>> open_mapped_control(const SharedControlOptions& options) {
   char boot_id[40];
   WEFT_DO(read_boot_id(boot_id));

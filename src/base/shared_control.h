@@ -70,6 +70,9 @@ struct SharedControlOptions {
 /// The real one: an mmap'ed file inside the store, and futexes.
 Result<std::unique_ptr<SharedControl>> open_mapped_control(const SharedControlOptions& options);
 
+/// Removes the file so that the next opener makes a new block. Code::busy while a process holds a slot.
+Result<void> retire_mapped_control(const std::string& path);
+
 /// futex(2) on any memory; shared between processes when it is.
 void futex_wait(SharedControl::Word& word, std::uint32_t expected, std::int64_t timeout_ns);
 void futex_wake(SharedControl::Word& word, int count);

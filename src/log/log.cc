@@ -740,6 +740,31 @@ Result<void> Log::with_append_lock(const std::function<Result<void>(AppendContex
   return result;
 }
 
+Result<void> Log::declare_damaged(const std::function<Result<std::pair<LogPoint, ClientWords>>()>& recover) {
+  WEFT_TRY(const OwnerToken me, token());
+  leader_mutex_.lock(me, notice_);
+  lock_append(append_mutex_, me);
+  Result<void> result;
+  if (!damaged()) {
+    segments_.forget_mappings();
+    auto recovered = recover();
+    if (recovered) {
+      state_.damaged.store(1);
+      state_.epoch.fetch_add(1);
+      EnqueuedState state = load_enqueued();
+      const DurableState durable{align_up(recovered->first.position, kBatchAlignment), recovered->first.chain, recovered->second};
+      reset_enqueued(state, durable);
+      publish_durable(durable);
+      publish_enqueued(state);
+    } else {
+      result = std::move(recovered).error();
+    }
+  }
+  append_mutex_.unlock();
+  leader_mutex_.unlock();
+  return result;
+}
+
 LogCounters Log::counters() const {
   return {state_.transactions.load(), state_.batches.load(),       state_.flushes.load(),    state_.writes.load(),
           state_.bytes_written.load(), state_.zero_bytes.load(), state_.zero_flushes.load()};

@@ -104,6 +104,10 @@ class Log {
   /// Runs `action` inside the append lock.
   Result<void> with_append_lock(const std::function<Result<void>(AppendContext&)>& action);
 
+  /// Durable bytes turned out to be missing: runs `recover` (which fills the client's tables from what is left) with all
+  /// locks held, then stands at the point it returns, never to be written again before a repair.
+  Result<void> declare_damaged(const std::function<Result<std::pair<LogPoint, ClientWords>>()>& recover);
+
   DurableState durable() const;
   EnqueuedState enqueued() const;
   bool damaged() const { return state_.damaged.load() != 0; }

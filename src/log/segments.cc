@@ -106,35 +106,30 @@ Result<std::uint64_t> Segments::file_size(std::uint64_t position) {
   return std::min(status->size, segment_bytes_);
 }
 
-Result<ScanResult> Segments::scan(LogPoint from, std::uint64_t known_durable,
-                                  const std::function<Result<void>(const Frame&)>& visit) {
-  ScanResult result;
-  result.end = from;
+Result<LogPoint> Segments::walk(LogPoint from, std::uint64_t stop, std::uint64_t& frames,
+                                const std::function<Result<void>(const Frame&)>& visit) {
+  LogPoint end = from;
   std::uint64_t position = from.position;
-  // Evidence that bytes were durable: the greatest such claim seen in any whole frame, and who made it.
-  std::uint64_t durable_claim = known_durable;
-  std::string claimed_by = "the index";
-
   const auto chained_frame_at = [&](std::uint64_t at) -> Result<bool> {
     std::shared_ptr<Mapping> keep;
     WEFT_TRY(const ByteView bytes, view_rest(at, keep));
     const auto frame = parse_frame(bytes, at);
-    return frame && frame->header.previous == result.end.chain;
+    return frame && frame->header.previous == end.chain;
   };
-  for (;;) {
+  while (position < stop) {
     std::shared_ptr<Mapping> keep;
     WEFT_TRY(ByteView rest, view_rest(position, keep));
     const std::uint64_t segment_stop = segment_end(position);
-    while (position < segment_stop) {
+    while (position < segment_stop && position < stop) {
       const auto frame = parse_frame(rest, position);
-      if (!frame || frame->header.previous != result.end.chain || frame->end() > segment_stop) break;
+      if (!frame || frame->header.previous != end.chain || frame->end() > segment_stop) break;
       if (visit) WEFT_DO(visit(*frame));
-      ++result.frames;
+      ++frames;
       rest = rest.substr(std::min<std::uint64_t>(rest.size(), frame->end() - position));
       position = frame->end();
-      result.end = LogPoint{position, frame->header.checksum};
+      end = LogPoint{position, frame->header.checksum};
     }
-    if (position == segment_stop) continue;
+    if (position == segment_stop || position >= stop) continue;
     // Not a frame. Behind a batch lie zeros up to the next boundary, behind the last batch of a segment zeros up to its
     // end; the log may go on at either place.
     const std::uint64_t boundary = align_up(position, kBatchAlignment);
@@ -150,6 +145,46 @@ Result<ScanResult> Segments::scan(LogPoint from, std::uint64_t known_durable,
     if (!goes_on) break;
     position = segment_stop;
   }
+  return end;
+}
+
+Result<LogPoint> Segments::scan_durable(LogPoint from, std::uint64_t stop,
+                                        const std::function<Result<void>(const Frame&)>& visit) {
+  std::uint64_t frames = 0;
+  WEFT_TRY(const LogPoint end, walk(from, stop, frames, visit));
+  // What lies between the last frame and the stop can only be padding: the stop is a place where a frame begins.
+  const bool complete = end.position >= stop || align_up(end.position, kBatchAlignment) >= stop ||
+                        (stop % segment_bytes_ == 0 && segment_end(end.position) == stop);
+  if (!complete) {
+    return damaged(fmt::format("{} holds no whole transaction at position {}", path_of(end.position), end.position),
+                   "run `weft verify` to see what is affected");
+  }
+  return end;
+}
+
+Result<void> Segments::check_files(std::uint64_t position) {
+  if (position == 0) return {};
+  for (std::uint64_t start = 0; start < position; start += segment_bytes_) {
+    WEFT_TRY(const std::uint64_t size, file_size(start));
+    const std::uint64_t need = std::min(segment_bytes_, position - start);
+    // A segment left early may end before its full size; then only its last frames prove what was there.
+    const bool last = start + segment_bytes_ >= position;
+    if (size == 0 || (last && size < need)) {
+      return damaged(fmt::format("{} {}", path_of(start),
+                                 size == 0 ? "is missing" : fmt::format("ends at {} of {} bytes", size, need)),
+                     "run `weft verify`, then `weft repair --accept-loss`");
+    }
+  }
+  return {};
+}
+
+Result<ScanResult> Segments::scan(LogPoint from, std::uint64_t known_durable,
+                                  const std::function<Result<void>(const Frame&)>& visit) {
+  ScanResult result;
+  // Evidence that bytes were durable: the greatest such claim seen in any whole frame, and who made it.
+  std::uint64_t durable_claim = known_durable;
+  std::string claimed_by = "the index";
+  WEFT_TRY(result.end, walk(from, UINT64_MAX, result.frames, visit));
 
   // Behind the end: whole frames of a broken chain may say that something before them was durable.
   std::uint64_t at = result.end.position;

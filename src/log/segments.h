@@ -65,6 +65,10 @@ class Segments {
   /// damage. `known_durable`: a position that an index run or pack proves durable; an end before it is damage.
   Result<ScanResult> scan(LogPoint from, std::uint64_t known_durable,
                           const std::function<Result<void>(const Frame&)>& visit);
+  /// The frames before `stop`, all of them durable: a missing one is damaged. Returns the point behind the last.
+  Result<LogPoint> scan_durable(LogPoint from, std::uint64_t stop, const std::function<Result<void>(const Frame&)>& visit);
+  /// damaged unless the segment files from the first to the one that holds `position` are there without a gap, and whole.
+  Result<void> check_files(std::uint64_t position);
   /// Writes zeros over [from, end of the files) where they are not zero already, and flushes; removes segment files that lie
   /// wholly behind. Also flushes what is before `from` in its segment.
   Result<void> clear_behind(std::uint64_t from);
@@ -77,6 +81,10 @@ class Segments {
     std::uint64_t file_size = 0;
   };
   Result<Mapped> mapped(std::uint64_t position, std::uint64_t need);
+
+  /// Frames from `from` until `stop` or the first place that holds none.
+  Result<LogPoint> walk(LogPoint from, std::uint64_t stop, std::uint64_t& frames,
+                        const std::function<Result<void>(const Frame&)>& visit);
 
   Env& env_;
   std::string directory_;

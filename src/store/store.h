@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "base/shared_control.h"
 #include "object/change.h"
 #include "object/object.h"
 #include "object/version.h"
@@ -79,6 +80,16 @@ struct Operation {
 
 struct StoreOptions {
   std::uint64_t segment_bytes = 64u << 20;  ///< a multiple of 4 KiB, 1 MiB to 1 GiB; fixed at creation
+};
+
+/// What tests replace.
+struct StoreHooks {
+  /// Opens the control block; default: open_mapped_control.
+  std::function<Result<std::unique_ptr<SharedControl>>(const SharedControlOptions&)> open_control;
+  /// Removes the control block; default: retire_mapped_control.
+  std::function<Result<void>(const std::string& path)> retire_control;
+  /// About once a second while another live process keeps this one waiting.
+  std::function<void(std::uint32_t process)> waiting;
 };
 
 struct StoreInfo {
@@ -151,11 +162,11 @@ struct RefEdit {
 };
 
 struct OperationInfo {
-  std::string label;      ///< empty: the transaction is no operation (not listed, not undone); allowed without ref moves only
-  std::string author;
-  std::string workspace;
-  std::string agent;
-  std::optional<TransactionId> undoes;
+  std::string label{};     ///< empty: the transaction is no operation (not listed, not undone); allowed without ref moves only
+  std::string author{};
+  std::string workspace{};
+  std::string agent{};
+  std::optional<TransactionId> undoes{};
 };
 
 struct Committed {
@@ -219,9 +230,10 @@ class Store {
  public:
   struct State;
   /// Makes `directory` (the `.weft` itself). Code::exists where one is.
-  static Result<Store> create(Env env, const std::string& directory, const StoreOptions& options = {});
+  static Result<Store> create(Env env, const std::string& directory, const StoreOptions& options = {},
+                              const StoreHooks& hooks = {});
   /// A damaged log still opens, for reading: see damage().
-  static Result<Store> open(Env env, const std::string& directory);
+  static Result<Store> open(Env env, const std::string& directory, const StoreHooks& hooks = {});
   ~Store();
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
@@ -241,7 +253,7 @@ class Store {
   /// Deep: every object re-hashed; every reachable object present; the index equals a rebuilt one.
   Result<VerifyReport> verify(bool deep, const std::function<void(std::uint64_t done, std::uint64_t total)>& progress) const;
   /// Rebuilds index and control from the log. With `accept_loss` cuts a damaged log at its last whole transaction.
-  static Result<RepairReport> repair(Env env, const std::string& directory, bool accept_loss);
+  static Result<RepairReport> repair(Env env, const std::string& directory, bool accept_loss, const StoreHooks& hooks = {});
 
  private:
   explicit Store(std::shared_ptr<State> state);

@@ -1,0 +1,598 @@
+#include "store/index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace weft::store {
+namespace {
+
+constexpr std::string_view kManifestName = "manifest";
+constexpr std::uint64_t kMaxManifestBytes = 64u << 20;
+/// While recovering or repairing, so many entries are gathered before a run is written.
+constexpr std::size_t kGatherEntries = 1u << 20;
+/// Readers that meet changing tables repeat; each change is a merge, so few of them can come in a row.
+constexpr int kMaxRepeats = 1000;
+
+int active_of(std::uint64_t tables) { return static_cast<int>(tables & 1); }
+bool frozen_of(std::uint64_t tables) { return (tables & 2) != 0; }
+std::uint64_t next_tables(std::uint64_t tables, int active, bool frozen) {
+  return (((tables >> 8) + 1) << 8) | (frozen ? 2U : 0U) | static_cast<unsigned>(active);
+}
+
+bool has_prefix(const Key& key, std::string_view hex_digits) { return key.hex().substr(0, hex_digits.size()) == hex_digits; }
+
+/// The first and last 8-byte words a key with this prefix can begin with.
+std::pair<std::uint64_t, std::uint64_t> prefix_range(std::string_view hex_digits) {
+  std::string low(hex_digits.substr(0, 16));
+  std::string high = low;
+  low.resize(16, '0');
+  high.resize(16, 'f');
+  const auto word = [](const std::string& hex) {
+    const auto raw = from_hex(hex);
+    Key key;
+    if (raw) std::memcpy(key.bytes.data(), raw->data(), 8);
+    return key_word(key, 0);
+  };
+  return {word(low), word(high)};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const object::PackReader>> PackCache::open(const ObjectId& id) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (const auto found = packs_.find(id); found != packs_.end()) return found->second;
+  WEFT_TRY(auto reader, object::PackReader::open(env_.fs, join_path(directory_, object::pack_file_name(id)), id));
+  auto shared = std::make_shared<const object::PackReader>(std::move(reader));
+  packs_.emplace(id, shared);
+  return shared;
+}
+
+Index::Index(Env& env, std::string directory, SharedControl& control, log::Segments& segments, PackCache& packs)
+    : env_(env),
+      directory_(std::move(directory)),
+      control_(control),
+      segments_(segments),
+      packs_(packs),
+      state_(*reinterpret_cast<SharedStoreState*>(control.base() + kStoreStateOffset)) {}
+
+TailTable Index::table(int which) const {
+  auto* entries = reinterpret_cast<TailEntry*>(control_.base() + kTableOffset[which]);
+  return TailTable(entries, state_.capacity[which].load(std::memory_order_relaxed), state_.count[which]);
+}
+
+Result<std::shared_ptr<const Index::View>> Index::load_view() const {
+  // Runs a manifest names may be unlinked by the merge after it: read the newer manifest then.
+  constexpr int kMaxTries = 100;
+  Error last;
+  for (int i = 0; i < kMaxTries; ++i) {
+    auto view = std::make_shared<View>();
+    auto bytes = read_file(env_.fs, join_path(directory_, kManifestName), kMaxManifestBytes);
+    if (!bytes) {
+      if (bytes.error().code == Code::not_found) return std::shared_ptr<const View>(std::move(view));
+      return std::move(bytes).error();
+    }
+    WEFT_TRY(view->manifest, decode_manifest(*bytes));
+    bool gone = false;
+    for (const auto& name : view->manifest.runs) {
+      auto run = Run::open(env_.fs, join_path(directory_, run_file_name(name.number)), false);
+      if (!run) {
+        gone = run.error().code == Code::not_found;
+        last = std::move(run).error();
+        if (!gone) return last;
+        break;
+      }
+      view->runs.push_back(*run);
+    }
+    if (!gone) return std::shared_ptr<const View>(std::move(view));
+  }
+  last.code = Code::damaged;
+  last.hint = "run `weft repair`: the index is rebuilt from the log";
+  return last;
+}
+
+Result<std::shared_ptr<const Index::View>> Index::view() const {
+  const std::uint64_t tables = state_.tables.load(std::memory_order_acquire);
+  {
+    const std::lock_guard<std::mutex> guard(view_mutex_);
+    if (view_ && view_tables_ == tables) return view_;
+  }
+  WEFT_TRY(auto loaded, load_view());
+  const std::lock_guard<std::mutex> guard(view_mutex_);
+  view_ = loaded;
+  view_tables_ = tables;
+  return loaded;
+}
+
+Result<void> Index::refresh() const {
+  WEFT_TRY(const auto current, view());
+  (void)current;
+  return {};
+}
+
+Result<Found> Index::resolve(const View& view, std::uint64_t value) const {
+  const Location location(value);
+  Found found;
+  if (!location.is_in_pack()) {
+    found.position = location.position();
+    return found;
+  }
+  if (location.pack_ordinal() >= view.manifest.packs.size()) {
+    return damaged("the index names a pack that does not exist", "run `weft repair`: it is rebuilt from the log");
+  }
+  WEFT_TRY(found.pack, packs_.open(view.manifest.packs[location.pack_ordinal()].id));
+  found.offset = location.pack_offset();
+  return found;
+}
+
+Result<std::vector<std::shared_ptr<const object::PackReader>>> Index::tail_packs(int which, std::uint64_t bound) const {
+  std::vector<std::shared_ptr<const object::PackReader>> readers;
+  const std::uint32_t count = std::min(state_.pack_count[which].load(std::memory_order_acquire), kMaxTailPacks);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t position = state_.packs[which][i].load(std::memory_order_relaxed);
+    if (position >= bound) continue;
+    std::shared_ptr<Mapping> keep;
+    WEFT_TRY(const ByteView bytes, segments_.view_rest(position, keep));
+    const auto frame = log::parse_frame(bytes, position);
+    if (!frame) return damaged(fmt::format("the log holds no transaction at position {}", position));
+    WEFT_TRY(const Payload payload, decode_payload(frame->payload));
+    for (const auto& pack : payload.packs) {
+      WEFT_TRY(auto reader, packs_.open(pack.id));
+      readers.push_back(std::move(reader));
+    }
+  }
+  return readers;
+}
+
+Result<void> Index::consistently(const std::function<Result<void>(const View&, std::uint64_t)>& look) const {
+  for (int i = 0; i < kMaxRepeats; ++i) {
+    const std::uint64_t tables = state_.tables.load(std::memory_order_acquire);
+    WEFT_TRY(const auto current, view());
+    auto looked = look(*current, tables);
+    if (state_.tables.load(std::memory_order_acquire) == tables) return looked;
+  }
+  return make_error(Code::busy, "the index kept changing while it was read", "try again");
+}
+
+Result<void> Index::find(EntryKind kind, const Key& key, std::uint64_t bound,
+                         const std::function<Result<bool>(const Found&)>& visit) const {
+  std::vector<Found> places;
+  WEFT_DO(consistently([&](const View& current, std::uint64_t tables) -> Result<void> {
+    places.clear();
+    const int active = active_of(tables);
+    for (const int which : {active, 1 - active}) {
+      if (which != active && !frozen_of(tables)) continue;
+      table(which).find(kind, key, [&](std::uint64_t position) {
+        if (position < bound) places.push_back(Found{.position = position});
+        return true;
+      });
+      if (kind > EntryKind::change) continue;
+      if (state_.pack_count[which].load(std::memory_order_acquire) == 0) continue;
+      WEFT_TRY(const auto readers, tail_packs(which, bound));
+      for (const auto& reader : readers) {
+        WEFT_TRY(const auto offset, reader->find(static_cast<ObjectKind>(kind), key));
+        if (offset) {
+          places.push_back(Found{.pack = reader, .offset = *offset});
+        }
+      }
+    }
+    for (auto run = current.runs.rbegin(); run != current.runs.rend(); ++run) {
+      Result<void> resolved;
+      (*run)->find(kind, key, [&](std::uint64_t value) {
+        if (!Location(value).is_in_pack() && value >= bound) return true;
+        auto found = resolve(current, value);
+        if (!found) {
+          resolved = std::move(found).error();
+          return false;
+        }
+        places.push_back(std::move(*found));
+        return true;
+      });
+      if (!resolved) return resolved;
+      // One place is enough for an object; a delta may have many changes.
+      if (!places.empty() && kind != EntryKind::delta) break;
+    }
+    return {};
+  }));
+  for (const auto& place : places) {
+    WEFT_TRY(const bool more, visit(place));
+    if (!more) break;
+  }
+  return {};
+}
+
+Result<void> Index::find_prefix(EntryKind kind, std::string_view hex_digits, std::uint64_t bound,
+                                const std::function<Result<bool>(const std::optional<Key>&, const Found&)>& visit) const {
+  struct Candidate {
+    std::optional<Key> key;
+    Found found;
+  };
+  std::vector<Candidate> candidates;
+  const auto [low, high] = prefix_range(hex_digits);
+  WEFT_DO(consistently([&](const View& current, std::uint64_t tables) -> Result<void> {
+    candidates.clear();
+    const int active = active_of(tables);
+    for (const int which : {active, 1 - active}) {
+      if (which != active && !frozen_of(tables)) continue;
+      table(which).for_each([&](EntryKind entry, std::uint64_t word0, std::uint64_t position) {
+        if (entry != kind || word0 < low || word0 > high || position >= bound) return;
+        candidates.push_back({std::nullopt, Found{.position = position}});
+      });
+      if (kind > EntryKind::change) continue;
+      WEFT_TRY(const auto readers, tail_packs(which, bound));
+      for (const auto& reader : readers) {
+        WEFT_DO(reader->for_each([&](ObjectKind entry, const ObjectId& id, std::uint64_t offset) -> Result<void> {
+          if (entry_kind(entry) == kind && has_prefix(id, hex_digits)) {
+            candidates.push_back({id, Found{.pack = reader, .offset = offset}});
+          }
+          return {};
+        }));
+      }
+    }
+    for (const auto& run : current.runs) {
+      for (std::size_t i = run->lower_bound(kind, low); i < run->count(kind); ++i) {
+        const IndexEntry entry = run->entry(kind, i);
+        if (key_word(entry.key, 0) > high) break;
+        if (!has_prefix(entry.key, hex_digits)) continue;
+        if (!Location(entry.value).is_in_pack() && entry.value >= bound) continue;
+        WEFT_TRY(Found found, resolve(current, entry.value));
+        candidates.push_back({entry.key, std::move(found)});
+      }
+    }
+    return {};
+  }));
+  for (const auto& candidate : candidates) {
+    WEFT_TRY(const bool more, visit(candidate.key, candidate.found));
+    if (!more) break;
+  }
+  return {};
+}
+
+Result<void> Index::for_each(EntryKind kind, std::uint64_t bound,
+                             const std::function<Result<void>(const std::optional<Key>&, const Found&)>& visit) const {
+  return find_prefix(kind, {}, bound, [&](const std::optional<Key>& key, const Found& found) -> Result<bool> {
+    WEFT_DO(visit(key, found));
+    return true;
+  });
+}
+
+bool Index::behind_damage(std::uint64_t position) const {
+  const std::uint64_t bound = state_.runs_bound.load(std::memory_order_relaxed);
+  return bound != 0 && position >= bound;
+}
+
+Result<std::uint64_t> Index::durable_ref(const Key& key) const {
+  std::uint64_t position = 0;
+  WEFT_DO(consistently([&](const View& current, std::uint64_t tables) -> Result<void> {
+    position = 0;
+    const int active = active_of(tables);
+    for (const int which : {active, 1 - active}) {
+      if (which != active && !frozen_of(tables)) continue;
+      if (const TailEntry* entry = table(which).find_ref(key)) position = entry->durable.load(std::memory_order_acquire);
+      if (position != 0) return {};
+    }
+    for (auto run = current.runs.rbegin(); run != current.runs.rend() && position == 0; ++run) {
+      (*run)->find(EntryKind::ref, key, [&](std::uint64_t value) {
+        if (!behind_damage(value)) position = value;
+        return false;
+      });
+    }
+    return {};
+  }));
+  return position;
+}
+
+Result<std::uint64_t> Index::newest_ref(const Key& key) const {
+  std::uint64_t position = 0;
+  WEFT_DO(consistently([&](const View& current, std::uint64_t tables) -> Result<void> {
+    position = 0;
+    const int active = active_of(tables);
+    for (const int which : {active, 1 - active}) {
+      if (which != active && !frozen_of(tables)) continue;
+      if (const TailEntry* entry = table(which).find_ref(key)) {
+        position = entry->newest.load(std::memory_order_acquire) & kPositionMask;
+      }
+      if (position != 0) return {};
+    }
+    for (auto run = current.runs.rbegin(); run != current.runs.rend() && position == 0; ++run) {
+      (*run)->find(EntryKind::ref, key, [&](std::uint64_t value) {
+        if (!behind_damage(value)) position = value;
+        return false;
+      });
+    }
+    return {};
+  }));
+  return position;
+}
+
+bool Index::has_room(std::size_t entries, std::size_t packs) const {
+  const int active = active_of(state_.tables.load(std::memory_order_acquire));
+  return table(active).has_room(entries) &&
+         (packs == 0 || state_.pack_count[active].load(std::memory_order_relaxed) < kMaxTailPacks);
+}
+
+void Index::place(EntryKind kind, const Key& key, std::uint64_t position) {
+  if (control_.killed()) return;
+  const int active = active_of(state_.tables.load(std::memory_order_acquire));
+  if (kind == EntryKind::pack) {
+    const std::uint32_t count = state_.pack_count[active].load(std::memory_order_relaxed);
+    WEFT_CHECK(count < kMaxTailPacks);
+    const bool same_frame = count > 0 && state_.packs[active][count - 1].load(std::memory_order_relaxed) == position;
+    if (!same_frame) {
+      state_.packs[active][count].store(position, std::memory_order_relaxed);
+      state_.pack_count[active].store(count + 1, std::memory_order_release);
+    }
+  }
+  table(active).insert(kind, key, position);
+}
+
+void Index::place_ref(const Key& key, std::uint64_t position) {
+  if (control_.killed()) return;
+  table(active_of(state_.tables.load(std::memory_order_acquire))).move_ref(key, position);
+}
+
+void Index::frame_durable(const log::FrameHeader& header, ByteView late) {
+  if (header.kind != log::FrameKind::transaction || control_.killed()) return;
+  const std::uint64_t tables = state_.tables.load(std::memory_order_acquire);
+  for_each_move_key(late, header.position, [&](const Key& key, std::uint64_t position) {
+    const int active = active_of(tables);
+    TailTable newest = table(active);
+    if (newest.find_ref(key) != nullptr) {
+      newest.ref_durable(key, position);
+    } else if (frozen_of(tables)) {
+      table(1 - active).ref_durable(key, position);
+    }
+  });
+}
+
+void Index::forget_from(std::uint64_t position) {
+  if (control_.killed()) return;
+  for (const int which : {0, 1}) {
+    if (state_.capacity[which].load() != 0) table(which).forget_from(position);
+    std::uint32_t count = std::min(state_.pack_count[which].load(), kMaxTailPacks);
+    while (count > 0 && state_.packs[which][count - 1].load() >= position) --count;
+    state_.pack_count[which].store(count);
+  }
+}
+
+Result<void> Index::activate(int which, std::uint64_t capacity) {
+  WEFT_DO(control_.ensure_allocated(kTableOffset[which], capacity * sizeof(TailEntry)));
+  if (state_.dirty[which].load() != 0) table(which).clear();
+  state_.capacity[which].store(capacity);
+  state_.count[which].store(0);
+  state_.pack_count[which].store(0);
+  state_.dirty[which].store(1);
+  return {};
+}
+
+bool Index::merge_due() const {
+  const std::uint64_t tables = state_.tables.load(std::memory_order_acquire);
+  const int active = active_of(tables);
+  const std::uint64_t capacity = state_.capacity[active].load(std::memory_order_relaxed);
+  return frozen_of(tables) || state_.count[active].load(std::memory_order_relaxed) >= std::min(kMergeEntries, capacity / 2) ||
+         state_.pack_count[active].load(std::memory_order_relaxed) >= kMergePacks;
+}
+
+Result<void> Index::gather(const log::Frame& frame, Gathered& gathered) const {
+  if (frame.header.kind != log::FrameKind::transaction) return {};
+  WEFT_DO(for_each_entry(frame, [&](EntryKind kind, const Key& key, std::uint64_t position) {
+    gathered.lists[static_cast<std::size_t>(kind)].push_back({key, Location::in_log(position).value()});
+    if (kind <= EntryKind::change) ++gathered.client[kObjects];
+    if (kind == EntryKind::change) ++gathered.client[kChanges];
+    if (kind == EntryKind::operation) gathered.client[kLastOperation] = position + 1;
+  }));
+  WEFT_TRY(const Payload payload, decode_payload(frame.payload));
+  for (const auto& pack : payload.packs) {
+    gathered.packs.push_back(pack);
+    gathered.client[kObjects] += pack.objects;
+    gathered.client[kChanges] += pack.changes;
+  }
+  return {};
+}
+
+Result<void> Index::write_merged(const View& view, Gathered gathered, log::LogPoint point) {
+  Manifest manifest = view.manifest;
+  ++manifest.number;
+  manifest.point = point;
+  manifest.client = gathered.client;
+  for (const auto& pack : gathered.packs) {
+    const std::uint64_t ordinal = manifest.packs.size();
+    if (ordinal >= Location::kMaxPacks) {
+      return make_error(Code::unsupported, "the store has too many packs to index", "run `weft gc`");
+    }
+    WEFT_TRY(const auto reader, packs_.open(pack.id));
+    WEFT_DO(reader->for_each([&](ObjectKind kind, const ObjectId& id, std::uint64_t offset) -> Result<void> {
+      gathered.lists[static_cast<std::size_t>(kind)].push_back({id, Location::in_pack(ordinal, offset).value()});
+      return {};
+    }));
+    manifest.packs.push_back(pack);
+  }
+  sort_entries(gathered.lists);
+
+  // Size-tiered: a new run swallows its neighbours while they are less than twice its size, and always when there would be
+  // too many.
+  std::vector<std::shared_ptr<const Run>> kept = view.runs;
+  std::uint64_t size = count_entries(gathered.lists);
+  while (!kept.empty() && (kept.size() >= kMaxRuns || kept.back()->total() < 2 * size)) {
+    merge_into(gathered.lists, *kept.back());
+    size = count_entries(gathered.lists);
+    kept.pop_back();
+    manifest.runs.pop_back();
+  }
+  const std::uint64_t number = manifest.next_run++;
+  const std::string path = join_path(directory_, run_file_name(number));
+  if (env_.fs.status(path)) WEFT_DO(env_.fs.unlink(path));  // left by a merge that died
+  WEFT_DO(Run::write(env_.fs, path, gathered.lists));
+  manifest.runs.push_back({number, size});
+  control_.point("merge:run-written");
+  WEFT_DO(write_file_durably(env_.fs, join_path(directory_, kManifestName), encode_manifest(manifest)));
+  for (const auto& old : view.manifest.runs) {
+    const bool still_named = std::any_of(manifest.runs.begin(), manifest.runs.end(),
+                                         [&](const Manifest::RunName& run) { return run.number == old.number; });
+    // Readers that have it mapped keep it; those about to open it find it gone and take the new manifest.
+    if (!still_named) (void)env_.fs.unlink(join_path(directory_, run_file_name(old.number)));
+  }
+  return {};
+}
+
+Result<void> Index::merge(log::Log& log, bool wait, std::size_t room_for) {
+  WEFT_TRY(const OwnerToken me, control_.token());
+  log::SharedMutex mutex(control_, env_.clock, state_.merge);
+  log::SharedMutex::Acquired acquired;
+  if (wait) {
+    mutex.lock(me, {});
+  } else if (!mutex.try_lock(me, acquired)) {
+    return {};
+  }
+  const auto merged = [&]() -> Result<void> {
+    if (room_for == 0 && !merge_due()) return {};
+    if (room_for != 0 && has_room(room_for, 1)) return {};
+    std::uint64_t tables = state_.tables.load();
+    if (!frozen_of(tables)) {  // else a merge died: go on with what it froze
+      const int next = 1 - active_of(tables);
+      std::uint64_t capacity = std::min(kMaxTableCapacity, state_.capacity[1 - next].load() * 4);
+      while (capacity < kMaxTableCapacity && capacity / 4 * 3 < room_for) capacity *= 2;
+      WEFT_DO(activate(next, capacity));
+      WEFT_DO(log.with_append_lock([&](log::AppendContext& context) -> Result<void> {
+        state_.cut.store(context.enqueued().position);
+        if (!control_.killed()) state_.tables.store(next_tables(state_.tables.load(), next, true));
+        return {};
+      }));
+    }
+    control_.point("merge:frozen");
+    const std::uint64_t cut = state_.cut.load();
+    WEFT_DO(log.flush_to(cut));
+    WEFT_TRY(const auto current, load_view());
+    Gathered gathered;
+    gathered.client = current->manifest.client;
+    log::LogPoint point = current->manifest.point;
+    // Of a merge that died after its manifest was renamed, nothing is left to gather.
+    if (point.position < cut) {
+      WEFT_TRY(point, segments_.scan_durable(point, cut, [&](const log::Frame& frame) { return gather(frame, gathered); }));
+      if (count_entries(gathered.lists) > 0) WEFT_DO(write_merged(*current, std::move(gathered), point));
+      control_.point("merge:manifest-written");
+    }
+    if (control_.killed()) return {};
+    tables = state_.tables.load();
+    const int frozen = 1 - active_of(tables);
+    state_.tables.store(next_tables(tables, active_of(tables), false));
+    state_.merges.fetch_add(1, std::memory_order_relaxed);
+    table(frozen).clear();
+    state_.pack_count[frozen].store(0);
+    state_.dirty[frozen].store(0);
+    return {};
+  }();
+  mutex.unlock();
+  return merged;
+}
+
+Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
+  RecoveredIndex recovered;
+  WEFT_DO(control_.ensure_allocated(kStoreStateOffset, sizeof(SharedStoreState)));
+  WEFT_DO(activate(0, kFirstTableCapacity));
+  state_.tables.store(next_tables(state_.tables.load(), 0, false));
+
+  // Manifest and runs are used as far as they are sound; the log can always replace them.
+  std::shared_ptr<const View> base = std::make_shared<View>();
+  std::uint64_t known_durable = 0;
+  if (auto loaded = load_view(); loaded) {
+    base = *loaded;
+    known_durable = base->manifest.point.position;
+  } else if (loaded.error().code == Code::damaged || loaded.error().code == Code::not_found) {
+    recovered.notices.push_back(fmt::format("{}; rebuilding the index from the log", loaded.error().message));
+  } else {
+    return std::move(loaded).error();
+  }
+  if (auto files = segments_.check_files(known_durable); !files) {
+    if (files.error().code != Code::damaged) return std::move(files).error();
+    recovered.damage = files.error().message;
+    return recover_damaged(std::move(recovered), std::max(known_durable, witnessed));
+  }
+
+  Gathered gathered;
+  gathered.client = base->manifest.client;
+  log::LogPoint merged = base->manifest.point;
+  const bool can_write = witnessed == 0;
+  WEFT_TRY(const auto scanned, segments_.scan(merged, std::max(known_durable, witnessed), [&](const log::Frame& frame) -> Result<void> {
+    if (can_write && count_entries(gathered.lists) >= kGatherEntries) {
+      // `merged` is where this frame's chain begins: everything gathered lies before it.
+      Gathered next;
+      next.client = gathered.client;
+      WEFT_DO(write_merged(*base, std::move(gathered), merged));
+      WEFT_TRY(base, load_view());
+      gathered = std::move(next);
+    }
+    WEFT_DO(gather(frame, gathered));
+    merged = log::LogPoint{frame.end(), frame.header.checksum};
+    return {};
+  }));
+  recovered.damage = scanned.damage;
+  if (scanned.torn_bytes > 0 && !recovered.damage) {
+    recovered.notices.push_back(
+        fmt::format("dropped an unfinished transaction ({} bytes) at the end of the log", scanned.torn_bytes));
+  }
+  recovered.end = scanned.end;
+  recovered.client = gathered.client;
+
+  const std::size_t entries = count_entries(gathered.lists);
+  std::uint64_t capacity = kFirstTableCapacity;
+  while (capacity / 2 <= entries && capacity < kMaxTableCapacity) capacity *= 2;
+  if (!recovered.damage && (entries > kMergeEntries || gathered.packs.size() >= kMergePacks)) {
+    WEFT_DO(write_merged(*base, std::move(gathered), scanned.end));
+    return recovered;
+  }
+  if (recovered.damage && entries > kMaxTableCapacity / 4 * 3) {
+    return damaged(fmt::format("{}; there is too much behind the index to read without repairing it", *recovered.damage),
+                   "run `weft repair --accept-loss`");
+  }
+  WEFT_DO(activate(0, capacity));
+  for (std::size_t kind = 1; kind < kEntryKinds; ++kind) {
+    for (const auto& entry : gathered.lists[kind]) {
+      if (static_cast<EntryKind>(kind) == EntryKind::ref) {
+        place_ref(entry.key, entry.value);
+        table(0).ref_durable(entry.key, entry.value);
+      } else {
+        place(static_cast<EntryKind>(kind), entry.key, entry.value);
+      }
+    }
+  }
+  return recovered;
+}
+
+Result<RecoveredIndex> Index::recover_damaged(RecoveredIndex recovered, std::uint64_t known_durable) {
+  // The runs know more than the log still has: objects they place before its end are good, and what refs held there is read
+  // from the log itself.
+  EntryLists refs;
+  WEFT_TRY(const auto scanned, segments_.scan({}, known_durable, [&](const log::Frame& frame) -> Result<void> {
+    return for_each_entry(frame, [&](EntryKind kind, const Key& key, std::uint64_t position) {
+      if (kind == EntryKind::ref) refs[static_cast<std::size_t>(kind)].push_back({key, position});
+      if (kind == EntryKind::operation) recovered.client[kLastOperation] = position + 1;
+    });
+  }));
+  sort_entries(refs);
+  recovered.end = scanned.end;
+  state_.runs_bound.store(log::align_up(scanned.end.position, log::kBatchAlignment));
+  std::uint64_t capacity = kFirstTableCapacity;
+  const std::size_t entries = count_entries(refs);
+  while (capacity / 2 <= entries && capacity < kMaxTableCapacity) capacity *= 2;
+  if (capacity / 2 <= entries) {
+    return damaged(fmt::format("{}; there are too many refs to read without repairing it", *recovered.damage),
+                   "run `weft repair --accept-loss`");
+  }
+  WEFT_DO(activate(0, capacity));
+  for (const auto& entry : refs[static_cast<std::size_t>(EntryKind::ref)]) {
+    place_ref(entry.key, entry.value);
+    table(0).ref_durable(entry.key, entry.value);
+  }
+  return recovered;
+}
+
+Result<Index::Files> Index::files() const {
+  Files files;
+  WEFT_TRY(const auto current, view());
+  files.manifest = current->manifest;
+  for (const auto& run : current->runs) files.bytes += run->bytes();
+  return files;
+}
+
+}  // namespace weft::store

@@ -1,0 +1,136 @@
+// Index: lookups over everything the log holds: immutable runs for what is merged, the tail tables in the control block for
+// what is not. Derived from the log; merged by whoever made the tail grow too long, after its own commit was answered.
+//
+// Invariants:
+//   IX1  Tables and runs together cover every frame before the enqueued end: a frozen table counts until a manifest that
+//        covers it is published.
+//   IX2  A lookup that ran while tables or runs changed is repeated: it never misses what was there before it began.
+//   IX3  Order of a merge: run flushed, manifest flushed and renamed, generation published, old files unlinked. A process
+//        killed anywhere leaves either the old or the new set; the next merge goes on from there.
+// Threading: any thread; the LogClient calls come under the log's locks.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "object/pack.h"
+#include "store/control_layout.h"
+#include "store/manifest.h"
+#include "store/run.h"
+
+namespace weft::store {
+
+/// Opened packs of a store, by id. Thread-safe.
+class PackCache {
+ public:
+  PackCache(Env& env, std::string directory) : env_(env), directory_(std::move(directory)) {}
+  Result<std::shared_ptr<const object::PackReader>> open(const ObjectId& id);
+  const std::string& directory() const { return directory_; }
+
+ private:
+  Env& env_;
+  std::string directory_;
+  std::mutex mutex_;
+  std::map<ObjectId, std::shared_ptr<const object::PackReader>> packs_;
+};
+
+/// Where a lookup found something.
+struct Found {
+  std::uint64_t position = 0;  ///< in the log, when `pack` is null
+  std::shared_ptr<const object::PackReader> pack = nullptr;
+  std::uint64_t offset = 0;    ///< in the pack
+};
+
+struct RecoveredIndex {
+  log::LogPoint end;
+  log::ClientWords client{};
+  std::optional<std::string> damage;
+  std::vector<std::string> notices;
+};
+
+class Index final : public log::LogClient {
+ public:
+  Index(Env& env, std::string directory, SharedControl& control, log::Segments& segments, PackCache& packs);
+
+  /// Fills the tables from manifest and log; cuts nothing. Inside SharedControl's initialise, or (with `witnessed`, a position
+  /// known to have been durable that the files no longer reach) with the log's locks held.
+  Result<RecoveredIndex> recover(std::uint64_t witnessed);
+
+  // LogClient
+  void frame_durable(const log::FrameHeader& header, ByteView late) override;
+  void forget_from(std::uint64_t position) override;
+
+  /// Everything under `key`, newest tables first; visit returns false to stop. Only what lies before `bound` in the log.
+  Result<void> find(EntryKind kind, const Key& key, std::uint64_t bound,
+                    const std::function<Result<bool>(const Found&)>& visit) const;
+  /// Keys of this kind with the prefix (hex digits), each with a place; duplicates possible.
+  Result<void> find_prefix(EntryKind kind, std::string_view hex_digits, std::uint64_t bound,
+                           const std::function<Result<bool>(const std::optional<Key>&, const Found&)>& visit) const;
+  /// Every entry of a kind. The key is known for entries from runs and packs.
+  Result<void> for_each(EntryKind kind, std::uint64_t bound,
+                        const std::function<Result<void>(const std::optional<Key>&, const Found&)>& visit) const;
+  /// Position of a durable move of the ref, at or behind the newest one before `bound` (walk back from it), 0: none.
+  Result<std::uint64_t> durable_ref(const Key& key) const;
+
+  /// Whether runs place something where the log has lost its bytes.
+  bool behind_damage(std::uint64_t position) const;
+
+  // Inside the append lock:
+  /// Position of the ref's newest move, enqueued or durable; 0: none.
+  Result<std::uint64_t> newest_ref(const Key& key) const;
+  bool has_room(std::size_t entries, std::size_t packs) const;
+  void place(EntryKind kind, const Key& key, std::uint64_t position);
+  void place_ref(const Key& key, std::uint64_t position);
+
+  /// Loads manifest and runs unless they are current; call before taking the append lock.
+  Result<void> refresh() const;
+  bool merge_due() const;
+  /// Merges the tail into runs. `wait`: for another process that does so already; else returns at once.
+  Result<void> merge(log::Log& log, bool wait, std::size_t room_for = 0);
+
+  struct Files {
+    std::uint64_t bytes = 0;
+    Manifest manifest;
+  };
+  Result<Files> files() const;
+  std::string directory() const { return directory_; }
+
+ private:
+  struct View {
+    Manifest manifest;
+    std::vector<std::shared_ptr<const Run>> runs;  // oldest first
+  };
+  struct Gathered {
+    EntryLists lists;
+    std::vector<PackName> packs;
+    log::ClientWords client{};
+  };
+
+  TailTable table(int which) const;
+  Result<std::shared_ptr<const View>> view() const;
+  Result<std::shared_ptr<const View>> load_view() const;
+  Result<Found> resolve(const View& view, std::uint64_t value) const;
+  /// Readers of packs that only the tail names, before `bound`.
+  Result<std::vector<std::shared_ptr<const object::PackReader>>> tail_packs(int which, std::uint64_t bound) const;
+  /// Calls `look` with a consistent set of tables and runs, again if they changed meanwhile (IX2).
+  Result<void> consistently(const std::function<Result<void>(const View&, std::uint64_t tables)>& look) const;
+  Result<void> gather(const log::Frame& frame, Gathered& gathered) const;
+  /// Writes the gathered entries as a run, merging with older ones, and the new manifest.
+  Result<void> write_merged(const View& view, Gathered gathered, log::LogPoint point);
+  Result<void> activate(int which, std::uint64_t capacity);
+  Result<RecoveredIndex> recover_damaged(RecoveredIndex recovered, std::uint64_t known_durable);
+
+
+  Env& env_;
+  std::string directory_;
+  SharedControl& control_;
+  log::Segments& segments_;
+  PackCache& packs_;
+  SharedStoreState& state_;
+  mutable std::mutex view_mutex_;
+  mutable std::shared_ptr<const View> view_;
+  mutable std::uint64_t view_tables_ = 0;  // state_.tables when view_ was loaded
+};
+
+}  // namespace weft::store

@@ -1,0 +1,179 @@
+#include "store/store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "store/store_state.h"
+
+namespace weft::store {
+namespace {
+
+constexpr std::uint64_t kMaxFormatBytes = 64u << 10;
+
+std::string format_path(const std::string& directory) { return join_path(directory, "format"); }
+
+Error lost_bytes(std::string_view message) {
+  return damaged(std::string(message),
+                 "what is whole can be read; run `weft verify`, then `weft repair --accept-loss` to write again");
+}
+
+/// Fills a new control block from the files.
+Result<void> initialise(Env& env, const std::string& directory, const Format& format, SharedControl& control,
+                        std::vector<std::string>& notices) {
+  log::Segments segments(env, join_path(directory, "log"), format.segment_bytes);
+  PackCache packs(env, join_path(directory, "packs"));
+  WEFT_DO(control.ensure_allocated(kStoreStateOffset, sizeof(SharedStoreState)));
+  auto& shared = *new (control.base() + kStoreStateOffset) SharedStoreState{};
+  Index index(env, join_path(directory, "index"), control, segments, packs);
+  WEFT_TRY(const RecoveredIndex recovered, index.recover(0));
+  notices.insert(notices.end(), recovered.notices.begin(), recovered.notices.end());
+  if (recovered.damage) {
+    const std::size_t length = std::min(recovered.damage->size(), sizeof(shared.damage) - 1);
+    std::copy_n(recovered.damage->data(), length, shared.damage);
+  } else {
+    if (recovered.end.position == 0) {
+      return damaged(fmt::format("{} has no first transaction", segments.path_of(0)), "restore the file from a copy");
+    }
+    // Before anything is written or shown: a stale whole frame behind a torn one must not come back to life, and what was
+    // accepted must be durable even if its own flush never came back.
+    WEFT_DO(segments.clear_behind(recovered.end.position));
+  }
+  return log::Log::initialise(control, kLogLayout, segments, recovered.end, recovered.client, recovered.damage.has_value());
+}
+
+Result<std::unique_ptr<SharedControl>> open_control(Env& env, const std::string& directory, const Format& format,
+                                                    const StoreHooks& hooks, std::vector<std::string>& notices) {
+  SharedControlOptions options;
+  options.path = join_path(directory, "control");
+  options.size = kControlBytes;
+  options.layout = kControlLayout;
+  options.initialise = [&](SharedControl& control) { return initialise(env, directory, format, control, notices); };
+  return hooks.open_control ? hooks.open_control(options) : open_mapped_control(options);
+}
+
+}  // namespace
+
+Store::Store(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Store::~Store() = default;
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+
+const std::string& Store::directory() const { return state_->directory; }
+Env Store::env() const { return state_->env; }
+const std::optional<Error>& Store::damage() const { return state_->damage; }
+const std::vector<std::string>& Store::notices() const { return state_->notices; }
+
+Result<Store> Store::create(Env env, const std::string& directory, const StoreOptions& options, const StoreHooks& hooks) {
+  Format format;
+  format.segment_bytes = options.segment_bytes;
+  WEFT_DO(decode_format(encode_format(format), "the new store's settings"));
+  if (env.fs.status(format_path(directory))) {
+    return make_error(Code::exists, fmt::format("{} is a weft store already", directory));
+  }
+  // A directory without `format` is what a killed creation leaves: gone on with.
+  for (const std::string& path :
+       {directory, join_path(directory, "log"), join_path(directory, "packs"), join_path(directory, "index"),
+        join_path(directory, "work"), join_path(directory, "workspaces")}) {
+    if (auto made = env.fs.make_directory(path); !made && made.error().code != Code::exists) return std::move(made).error();
+  }
+  log::Segments segments(env, join_path(directory, "log"), format.segment_bytes);
+  const StoreIds ids{env.random.id<StoreId>(), env.random.id<ReplicaId>()};
+  WEFT_DO(log::Log::create(env, segments, encode_store_payload(ids)));
+  WEFT_DO(env.fs.sync_directory(directory));
+  // Last: from here on it is a store.
+  WEFT_DO(write_file_durably(env.fs, format_path(directory), encode_format(format)));
+  WEFT_DO(env.fs.sync_directory(parent_path(directory)));
+  return open(env, directory, hooks);
+}
+
+Result<Store> Store::open(Env env, const std::string& directory, const StoreHooks& hooks) {
+  auto bytes = read_file(env.fs, format_path(directory), kMaxFormatBytes);
+  if (!bytes) {
+    if (bytes.error().code == Code::not_found) {
+      return make_error(Code::not_found, fmt::format("{} is no weft store", directory), "run `weft init` to make one");
+    }
+    return std::move(bytes).error();
+  }
+  WEFT_TRY(const Format format, decode_format(*bytes, format_path(directory)));
+  std::vector<std::string> notices;
+  WEFT_TRY(auto control, open_control(env, directory, format, hooks, notices));
+  auto state = std::make_shared<State>(env, directory, format, std::move(control), hooks);
+  state->notices = std::move(notices);
+
+  // What was durable must still be there: files may have been cut while the control block lived on.
+  const std::uint64_t durable = state->log.durable().position;
+  if (!state->log.damaged() && durable > 0) {
+    WEFT_TRY(const std::uint64_t size, state->segments.file_size(durable - 1));
+    const std::uint64_t segment = state->segments.segment_start(durable - 1);
+    // The padding behind the last frame may be missing at a segment's end that was left early.
+    const bool left_early = durable % format.segment_bytes == 0;
+    if (left_early ? size == 0 : segment + size < durable) {
+      WEFT_DO(state->log.declare_damaged([&]() -> Result<std::pair<log::LogPoint, log::ClientWords>> {
+        WEFT_TRY(const RecoveredIndex recovered, state->index.recover(durable));
+        const std::string message = recovered.damage.value_or("the log was cut while the store was in use");
+        SharedStoreState& shared = state->shared();
+        const std::size_t length = std::min(message.size(), sizeof(shared.damage) - 1);
+        std::copy_n(message.data(), length, shared.damage);
+        return std::pair{recovered.end, recovered.client};
+      }));
+    }
+  }
+  if (state->log.damaged()) {
+    const SharedStoreState& shared = state->shared();
+    state->damage = lost_bytes(std::string_view(shared.damage, strnlen(shared.damage, sizeof(shared.damage))));
+  }
+  return Store(std::move(state));
+}
+
+Result<Snapshot> Store::snapshot() const {
+  auto snapshot = std::make_shared<Snapshot::State>();
+  snapshot->store = state_;
+  snapshot->durable = state_->log.durable();
+  return Snapshot(std::move(snapshot));
+}
+
+Result<StoreInfo> Store::info() const {
+  StoreInfo info;
+  std::shared_ptr<Mapping> keep;
+  WEFT_TRY(const ByteView first, state_->segments.view_rest(0, keep));
+  const auto frame = log::parse_frame(first, 0);
+  if (!frame) return damaged(fmt::format("{} has no first transaction", state_->segments.path_of(0)));
+  WEFT_TRY(const StoreIds ids, decode_store_payload(frame->payload));
+  const log::DurableState durable = state_->log.durable();
+  info.store = ids.store;
+  info.replica = ids.replica;
+  info.format = state_->format.version;
+  info.segment_bytes = state_->format.segment_bytes;
+  info.log_end = durable.position;
+  info.objects = durable.client[kObjects];
+  info.changes = durable.client[kChanges];
+  FileSystem& fs = state_->env.fs;
+  const auto sizes = [&](const std::string& directory, std::uint64_t& files, std::uint64_t& bytes) -> Result<void> {
+    WEFT_TRY(const auto entries, fs.list(directory));
+    for (const auto& entry : entries) {
+      const auto status = fs.status(join_path(directory, entry.name));
+      if (!status) continue;  // gone since
+      ++files;
+      bytes += status->size;
+    }
+    return {};
+  };
+  std::uint64_t index_files = 0;
+  WEFT_DO(sizes(join_path(state_->directory, "log"), info.log_files, info.log_bytes));
+  WEFT_DO(sizes(join_path(state_->directory, "packs"), info.packs, info.pack_bytes));
+  WEFT_DO(sizes(join_path(state_->directory, "index"), index_files, info.index_bytes));
+  WEFT_TRY(const Snapshot now, snapshot());
+  WEFT_TRY(const auto refs, now.refs());
+  info.refs = refs.size();
+  const log::LogCounters counters = state_->log.counters();
+  info.transactions = counters.transactions;
+  info.batches = counters.batches;
+  info.flushes = counters.flushes;
+  info.log_writes = counters.writes;
+  info.bytes_written = counters.bytes_written;
+  info.zero_bytes = counters.zero_bytes;
+  return info;
+}
+
+}  // namespace weft::store

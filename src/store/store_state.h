@@ -1,0 +1,73 @@
+// What a Store, its Snapshots and Transactions share. Internal to store/.
+#pragma once
+
+#include "store/index.h"
+#include "store/store.h"
+
+namespace weft::store {
+
+/// What `.weft/format` says.
+struct Format {
+  std::uint32_t version = 1;
+  std::uint64_t segment_bytes = 64u << 20;
+};
+inline constexpr std::uint32_t kFormatVersion = 1;
+Bytes encode_format(const Format& format);
+/// unsupported for versions and features this binary does not know.
+Result<Format> decode_format(ByteView bytes, const std::string& path);
+
+/// Transactions whose objects take more are streamed into a pack.
+inline constexpr std::uint64_t kMaxFrameObjectBytes = 4u << 20;
+
+struct Store::State {
+  State(Env outer, std::string store_directory, const Format& store_format, std::unique_ptr<SharedControl> block,
+        const StoreHooks& hooks)
+      : env(outer),
+        directory(std::move(store_directory)),
+        format(store_format),
+        segments(env, join_path(directory, "log"), format.segment_bytes),
+        packs(env, join_path(directory, "packs")),
+        control(std::move(block)),
+        index(env, join_path(directory, "index"), *control, segments, packs),
+        log(env, *control, kLogLayout, segments, index, hooks.waiting) {}
+
+  SharedStoreState& shared() const { return *reinterpret_cast<SharedStoreState*>(control->base() + kStoreStateOffset); }
+
+  Env env;
+  std::string directory;
+  Format format;
+  log::Segments segments;
+  PackCache packs;
+  std::unique_ptr<SharedControl> control;
+  Index index;
+  log::Log log;
+  std::optional<Error> damage;
+  std::vector<std::string> notices;
+};
+
+struct Snapshot::State {
+  std::shared_ptr<Store::State> store;
+  log::DurableState durable;
+
+  /// The move at `position`, which must be a durable one of this ref.
+  Result<Move> move_at(std::uint64_t position) const;
+  /// The newest move of the ref before this snapshot's position.
+  Result<std::optional<Move>> newest_move(std::string_view name) const;
+  Result<std::optional<RefValue>> value_before(const Move& move) const;
+  /// The frame at `position`, its payload's checksum not computed again.
+  struct FrameView {
+    log::FrameHeader header;
+    Late late;
+    Payload payload;
+    std::shared_ptr<Mapping> keep;
+  };
+  Result<FrameView> frame_at(std::uint64_t position) const;
+  Result<Operation> operation_of(const FrameView& frame) const;
+};
+
+/// Calls `use` for the places of an object until one holds it: the record's content, or what the pack gives.
+Result<Bytes> read_object(Store::State& store, std::uint64_t bound, ObjectKind kind, const ObjectId& id);
+
+Error not_found(ObjectKind kind, const ObjectId& id);
+
+}  // namespace weft::store

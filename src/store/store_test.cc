@@ -1,0 +1,149 @@
+#include "store/store.h"
+
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+#include "base/testing/temp_dir.h"
+
+namespace weft::store {
+namespace {
+
+object::Change change_of(const std::vector<ChangeId>& parents, std::uint64_t lamport, std::string message) {
+  object::Change change;
+  change.parents = parents;
+  change.lamport = lamport;
+  change.author = change.committer = {"A", "a@example.org", {1'000'000'000, 60}};
+  change.message = std::move(message);
+  change.tree = object::empty_tree_id();
+  return change;
+}
+
+DeltaId delta() { return DeltaId::from_bytes(sha256("delta").view()); }
+
+class StoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = Store::create(env_, directory());
+    ASSERT_TRUE(made) << made.error().message;
+    store_.emplace(*std::move(made));
+  }
+  std::string directory() const { return temp_.path() + "/.weft"; }
+  Result<Committed> commit(const std::string& ref, const std::optional<Version>& expected, std::string message,
+                           ChangeId* id = nullptr) {
+    WEFT_TRY(auto transaction, store_->begin());
+    WEFT_TRY(const ChangeId change, transaction.put_change(change_of({}, 1, std::move(message)), delta()));
+    if (id != nullptr) *id = change;
+    RefEdit edit;
+    edit.name = ref;
+    edit.expect = expected ? RefEdit::Expect::exactly : RefEdit::Expect::absent;
+    if (expected) edit.expected = *expected;
+    edit.after = RefValue{Version(change), {}};
+    transaction.edit_ref(std::move(edit));
+    transaction.set_operation({.label = "commit", .author = "A <a@example.org>"});
+    return transaction.commit();
+  }
+
+  TempDir temp_;
+  Env env_ = system_env();
+  std::optional<Store> store_;
+};
+
+TEST_F(StoreTest, WhatWasCommittedIsThereForEveryReader) {
+  ChangeId id;
+  const auto committed = commit("main", std::nullopt, "one", &id);
+  ASSERT_TRUE(committed) << committed.error().message;
+  for (int round = 0; round < 2; ++round) {
+    const auto snapshot = store_->snapshot();
+    ASSERT_TRUE(snapshot);
+    const auto ref = snapshot->ref("main");
+    ASSERT_TRUE(ref) << ref.error().message;
+    ASSERT_TRUE(ref->has_value());
+    EXPECT_EQ((*ref)->version, Version(id));
+    const auto change = snapshot->change(id);
+    ASSERT_TRUE(change) << change.error().message;
+    EXPECT_EQ(change->message, "one");
+    const auto found = snapshot->find_by_prefix(ObjectKind::change, id.hex().substr(0, 6), 10);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(*found, std::vector<ObjectId>{id});
+    const auto same = snapshot->find_by_delta(delta());
+    ASSERT_TRUE(same);
+    EXPECT_EQ(*same, std::vector<ChangeId>{id});
+    auto again = Store::open(env_, directory());
+    ASSERT_TRUE(again) << again.error().message;
+    store_.emplace(*std::move(again));
+  }
+}
+
+TEST_F(StoreTest, ALostRaceNamesTheWinnerAndStoresNothing) {
+  ChangeId first;
+  ASSERT_TRUE(commit("main", std::nullopt, "one", &first));
+  const auto lost = commit("main", std::nullopt, "two");
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code, Code::lost_race);
+  bool named = false;
+  for (const auto& [key, value] : lost.error().details) named = named || (key == "actual" && value == first.hex());
+  EXPECT_TRUE(named);
+  const auto info = store_->info();
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->changes, 1u);
+}
+
+TEST_F(StoreTest, TheIndexSurvivesManyMergesAndReopening) {
+  std::vector<ChangeId> ids;
+  ChangeId last;
+  std::optional<Version> expected;
+  for (int i = 0; i < 6000; ++i) {
+    const auto committed = commit("main", expected, "change " + std::to_string(i), &last);
+    ASSERT_TRUE(committed) << i << ": " << committed.error().message;
+    expected = Version(last);
+    ids.push_back(last);
+  }
+  for (int round = 0; round < 2; ++round) {
+    const auto snapshot = store_->snapshot();
+    ASSERT_TRUE(snapshot);
+    for (std::size_t i = 0; i < ids.size(); i += 7) {
+      const auto change = snapshot->change(ids[i]);
+      ASSERT_TRUE(change) << i << ": " << change.error().message;
+    }
+    std::size_t moves = 0;
+    ASSERT_TRUE(snapshot->reflog("main", [&](const RefMoveRecord&) { return ++moves, true; }));
+    EXPECT_EQ(moves, ids.size());
+    const auto report = store_->verify(true, {});
+    ASSERT_TRUE(report) << report.error().message;
+    for (const auto& finding : report->findings) ADD_FAILURE() << finding.what << " / " << finding.affects;
+    store_.reset();
+    ASSERT_EQ(0, unlink((directory() + "/control").c_str()));
+    auto again = Store::open(env_, directory());
+    ASSERT_TRUE(again) << again.error().message;
+    store_.emplace(*std::move(again));
+  }
+}
+
+TEST_F(StoreTest, LargeContentGoesThroughAPackAndComesBack) {
+  Bytes large(3u << 20, '\0');
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>(i * i >> 7);
+  auto transaction = store_->begin();
+  ASSERT_TRUE(transaction);
+  const auto id = transaction->put(ObjectKind::blob, large);
+  ASSERT_TRUE(id);
+  std::vector<ObjectId> small;
+  for (int i = 0; i < 3000; ++i) {
+    const auto blob = transaction->put(ObjectKind::blob, std::to_string(i) + std::string(4000, static_cast<char>('a' + i % 26)) +
+                                                             sha256(std::to_string(i)).hex());
+    ASSERT_TRUE(blob);
+    small.push_back(*blob);
+  }
+  ASSERT_TRUE(transaction->commit());
+  const auto snapshot = store_->snapshot();
+  ASSERT_TRUE(snapshot);
+  const auto back = snapshot->read(ObjectKind::blob, *id);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(*back, large);
+  for (const auto& blob : small) EXPECT_TRUE(snapshot->read(ObjectKind::blob, blob));
+  const auto report = store_->verify(true, {});
+  ASSERT_TRUE(report);
+  for (const auto& finding : report->findings) ADD_FAILURE() << finding.what << " / " << finding.affects;
+}
+
+}  // namespace
+}  // namespace weft::store

@@ -1,0 +1,63 @@
+// Tail table: a hash table in the control block for what the log holds behind the last merge. Open addressing, linear
+// probing, five words an entry.
+//
+// Invariants:
+//   TT1  Written only inside the append lock, except `durable`, which the leader moves forward. Readers take no lock.
+//   TT2  An entry counts for a reader only up to the durable position it looks with; what it finds there is checked against
+//        the log, so a stale entry can cost a read but never give a wrong answer.
+//   TT3  One entry for a ref, moved in place: `newest` (enqueued), `durable` (the newest a flush covers), `previous` (what
+//        newest was before the transaction now being placed). All other kinds: one entry a record.
+// Threading: as TT1.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "store/transaction_codec.h"
+
+namespace weft::store {
+
+struct TailEntry {
+  std::atomic<std::uint64_t> word0;    ///< first 8 key bytes
+  std::atomic<std::uint64_t> word1;    ///< next 8
+  std::atomic<std::uint64_t> newest;   ///< kind << 56 | position; 0: never used, or forgotten when word0 is set
+  std::atomic<std::uint64_t> durable;  ///< refs only
+  std::atomic<std::uint64_t> previous; ///< refs only
+};
+static_assert(sizeof(TailEntry) == 40);
+
+inline constexpr std::uint64_t kPositionMask = (1ULL << 56) - 1;
+
+class TailTable {
+ public:
+  /// `capacity` is a power of two. The memory is zeros or an earlier table.
+  TailTable(TailEntry* entries, std::size_t capacity, std::atomic<std::uint64_t>& count)
+      : entries_(entries), capacity_(capacity), count_(count) {}
+
+  std::size_t count() const { return count_.load(std::memory_order_relaxed); }
+  std::size_t capacity() const { return capacity_; }
+  /// Above this, probing gets long.
+  bool has_room(std::size_t more) const { return count() + more <= capacity_ / 4 * 3; }
+
+  void insert(EntryKind kind, const Key& key, std::uint64_t position);
+  /// Moves or makes the ref's entry.
+  void move_ref(const Key& key, std::uint64_t position);
+  void ref_durable(const Key& key, std::uint64_t position);
+  /// The ref's entry, or null.
+  const TailEntry* find_ref(const Key& key) const;
+  /// Positions of entries of this kind whose first 16 key bytes are these; visit returns false to stop.
+  void find(EntryKind kind, const Key& key, const std::function<bool(std::uint64_t position)>& visit) const;
+  /// Every entry. For a ref `position` is `durable`; 0 (nothing durable yet) is left out.
+  void for_each(const std::function<void(EntryKind kind, std::uint64_t word0, std::uint64_t position)>& visit) const;
+  void forget_from(std::uint64_t position);
+  void clear();
+
+ private:
+  std::size_t slot_of(EntryKind kind, std::uint64_t word0) const;
+  TailEntry* entries_;
+  std::size_t capacity_;
+  std::atomic<std::uint64_t>& count_;
+};
+
+}  // namespace weft::store

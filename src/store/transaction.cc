@@ -1,0 +1,472 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/hash.h"
+#include "object/byte_source.h"
+#include "store/store_state.h"
+
+namespace weft::store {
+namespace {
+
+/// A move record rarely needs more; one with a large `extra` is read again whole.
+constexpr std::uint64_t kMoveReadBytes = 1024;
+constexpr std::uint64_t kMaxMoveBytes = 2 * kMaxRefExtraBytes;
+constexpr int kMaxMergeRounds = 100;
+
+struct ObjectKey {
+  ObjectKind kind;
+  ObjectId id;
+  bool operator==(const ObjectKey&) const = default;
+};
+struct ObjectKeyHash {
+  std::size_t operator()(const ObjectKey& key) const { return IdHash{}(key.id) + static_cast<std::size_t>(key.kind); }
+};
+
+std::string version_text(const std::optional<RefValue>& value) { return value ? value->version.text() : "absent"; }
+
+Error lost_race(const RefEdit& edit, const std::optional<RefValue>& actual) {
+  const std::string expected = edit.expect == RefEdit::Expect::absent ? "absent" : edit.expected.text();
+  const std::string held = version_text(actual);
+  return make_error(Code::lost_race,
+                    fmt::format("ref {} is {}, not {}", edit.name, actual ? "at " + held : "absent",
+                                edit.expect == RefEdit::Expect::absent ? "absent" : "at " + expected),
+                    "somebody else moved it; look at what it holds now and try again")
+      .with("ref", edit.name)
+      .with("expected", expected)
+      .with("actual", held);
+}
+
+}  // namespace
+
+/// Everything a transaction gathers before it meets the log, and the frame source that takes it there.
+struct Transaction::State final : log::FrameSource {
+  struct Put {
+    ObjectKind kind;
+    ObjectId id;
+    std::size_t offset;  ///< in `records`
+  };
+  struct LinkPut {
+    Key key;
+    ChangeId change;
+  };
+
+  State(std::shared_ptr<Store::State> s, Snapshot view) : store(std::move(s)), snapshot(std::move(view)), overlay(*this) {}
+
+  // --- objects ---
+  bool has(ObjectKind kind, const ObjectId& id) const {
+    return offsets.contains({kind, id}) || (pack && pack->contains(kind, id));
+  }
+  std::uint64_t frame_limit() const { return std::min(kMaxFrameObjectBytes, store->format.segment_bytes / 4); }
+  Result<void> put_record(ObjectKind kind, const ObjectId& id, ByteView bytes);
+  /// From here on objects go into a pack of their own.
+  Result<void> spill();
+  object::PackWriter& pack_writer() {
+    if (!pack) pack.emplace(store->env, store->packs.directory());
+    return *pack;
+  }
+
+  // --- frame source ---
+  Result<Sections> build(log::AppendContext& context, std::uint64_t& judged_at) override;
+  void placed(std::uint64_t position, std::uint64_t payload_position) override;
+  Result<std::optional<Move>> newest(log::AppendContext& context, const Key& key, std::string_view name);
+  void write_payload();
+  Result<void> check_refs() const;
+  /// The lock may be taken several times: each time the late part is computed anew.
+  void take_back_late();
+  std::size_t entry_count() const { return puts.size() + deltas.size() + gits.size() + edits.size() + 1 + packs.size(); }
+
+  /// What this transaction holds, over what the snapshot does.
+  struct Overlay final : object::ObjectReader {
+    explicit Overlay(State& s) : state(s) {}
+    Result<Bytes> read(ObjectKind kind, const ObjectId& id) const override {
+      if (const auto found = state.offsets.find({kind, id}); found != state.offsets.end()) {
+        WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(found->second)));
+        return state.codec.content(record);
+      }
+      if (state.pack && state.pack->contains(kind, id)) return state.pack->read(kind, id);
+      return state.snapshot.read(kind, id);
+    }
+    Result<bool> contains(ObjectKind kind, const ObjectId& id) const override {
+      if (state.has(kind, id)) return true;
+      return state.snapshot.contains(kind, id);
+    }
+    Result<std::unique_ptr<object::ByteSource>> open_blob(const ObjectId& id) const override {
+      if (state.offsets.contains({ObjectKind::blob, id})) {
+        WEFT_TRY(Bytes bytes, read(ObjectKind::blob, id));
+        return std::unique_ptr<object::ByteSource>(std::make_unique<object::OwnedSource>(std::move(bytes)));
+      }
+      if (state.pack && state.pack->contains(ObjectKind::blob, id)) return state.pack->open_blob(id);
+      return state.snapshot.open_blob(id);
+    }
+    Result<std::uint64_t> blob_size(const ObjectId& id) const override {
+      if (const auto found = state.offsets.find({ObjectKind::blob, id}); found != state.offsets.end()) {
+        WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(found->second)));
+        return record.raw_size;
+      }
+      if (state.pack && state.pack->contains(ObjectKind::blob, id)) return state.pack->size(ObjectKind::blob, id);
+      return state.snapshot.blob_size(id);
+    }
+    State& state;
+  };
+
+  std::shared_ptr<Store::State> store;
+  Snapshot snapshot;
+  mutable object::RecordCodec codec{1};
+  Overlay overlay;
+
+  Bytes records;
+  std::vector<Put> puts;
+  std::unordered_map<ObjectKey, std::size_t, ObjectKeyHash> offsets;
+  std::optional<object::PackWriter> pack;
+  bool spilled = false;
+  std::uint64_t pack_changes = 0;
+  std::vector<PackName> packs;
+  std::vector<LinkPut> deltas, gits;
+
+  std::vector<RefEdit> edits;
+  std::vector<Key> edit_keys;
+  OperationInfo operation;
+  std::vector<std::string> late_refs;
+  Late late_compute;
+  Transaction* self = nullptr;
+
+  // The frame, once built.
+  TransactionId transaction_id;
+  Bytes late;
+  std::vector<std::size_t> move_offsets;  // from the frame's start; 0: skipped
+  std::optional<PayloadWriter> payload;
+  std::uint64_t payload_sum = 0;
+  std::size_t records_offset = 0;
+  std::vector<std::size_t> delta_offsets, git_offsets;
+  bool needs_room = false;
+  bool in_lock = false;
+  struct Sizes {
+    std::size_t records = 0, puts = 0, deltas = 0, edits = 0;
+  } before_late;
+};
+
+Result<void> Transaction::State::put_record(ObjectKind kind, const ObjectId& object, ByteView bytes) {
+  if (!spilled && records.size() + bytes.size() > frame_limit()) {
+    if (in_lock) {
+      return make_error(Code::invalid, "too much content for a change computed while others wait", "record it beforehand");
+    }
+    WEFT_DO(spill());
+  }
+  if (spilled || (kind == ObjectKind::blob && bytes.size() >= object::kLargeBlobBytes)) {
+    const bool known = pack && pack->contains(kind, object);
+    WEFT_DO(pack_writer().add(kind, object, bytes));
+    if (!known && kind == ObjectKind::change) ++pack_changes;
+    return {};
+  }
+  const std::size_t offset = records.size();
+  WEFT_DO(codec.encode(kind, object, bytes, records));
+  puts.push_back({kind, object, offset});
+  offsets.emplace(ObjectKey{kind, object}, offset);
+  return {};
+}
+
+Result<void> Transaction::State::spill() {
+  spilled = true;
+  for (const auto& put : puts) {
+    WEFT_TRY(const auto record, object::decode_record(ByteView(records).substr(put.offset)));
+    WEFT_TRY(const Bytes bytes, codec.content(record));
+    WEFT_DO(pack_writer().add(put.kind, put.id, bytes));
+    if (put.kind == ObjectKind::change) ++pack_changes;
+  }
+  puts.clear();
+  offsets.clear();
+  records.clear();
+  return {};
+}
+
+void Transaction::State::write_payload() {
+  payload.emplace(store->env.clock.now_ns());
+  if (!operation.label.empty()) payload->operation(operation);
+  records_offset = records.empty() ? 0 : payload->records(records);
+  payload->packs(packs);
+  const auto entries = [&](const std::vector<LinkPut>& links, std::size_t key_bytes) {
+    std::vector<PayloadWriter::LinkEntry> result;
+    result.reserve(links.size());
+    for (const auto& link : links) {
+      PayloadWriter::LinkEntry entry;
+      entry.key = link.key.view().substr(0, key_bytes);
+      entry.change = link.change;
+      if (const auto found = offsets.find({ObjectKind::change, link.change}); found != offsets.end()) {
+        entry.record = records_offset + found->second;
+      }
+      result.push_back(entry);
+    }
+    return result;
+  };
+  delta_offsets = payload->deltas(entries(deltas, DeltaId::kSize));
+  git_offsets = payload->gits(entries(gits, GitId::kSize));
+  payload_sum = log::payload_checksum(payload->bytes());
+}
+
+Result<void> Transaction::State::check_refs() const {
+  std::vector<std::string_view> names;
+  for (const auto& edit : edits) {
+    if (const auto problem = ref_name_problem(edit.name); !problem.empty()) {
+      return make_error(Code::invalid, fmt::format("ref name {} {}", quoted(edit.name), problem));
+    }
+    if (edit.after && edit.after->extra.size() > kMaxRefExtraBytes) {
+      return make_error(Code::invalid, fmt::format("what ref {} carries is larger than 1 MiB", edit.name));
+    }
+    if (edit.after && edit.after->version.changes.size() > object::kMaxVersionChanges) {
+      return make_error(Code::invalid, fmt::format("a version of more than {} changes for ref {}",
+                                                   object::kMaxVersionChanges, edit.name));
+    }
+    names.push_back(edit.name);
+  }
+  std::sort(names.begin(), names.end());
+  if (std::adjacent_find(names.begin(), names.end()) != names.end()) {
+    return make_error(Code::invalid, "a transaction moves one ref twice");
+  }
+  if (!names.empty() && operation.label.empty()) {
+    return make_error(Code::internal, "refs can only be moved by an operation with a label");
+  }
+  if (names.size() > kMaxRefMoves) return make_error(Code::invalid, "a transaction moves too many refs");
+  return {};
+}
+
+void Transaction::State::take_back_late() {
+  for (std::size_t i = before_late.puts; i < puts.size(); ++i) offsets.erase({puts[i].kind, puts[i].id});
+  records.resize(before_late.records);
+  puts.resize(before_late.puts);
+  deltas.resize(before_late.deltas);
+  edits.resize(before_late.edits);
+  edit_keys.resize(before_late.edits);
+}
+
+Result<std::optional<Move>> Transaction::State::newest(log::AppendContext& context, const Key& key, std::string_view name) {
+  WEFT_TRY(const std::uint64_t position, store->index.newest_ref(key));
+  if (position == 0) return std::optional<Move>{};
+  WEFT_TRY(ByteView bytes, context.read_up_to(position, kMoveReadBytes));
+  auto move = decode_move(bytes, position);
+  if (!move && bytes.size() == kMoveReadBytes) {
+    WEFT_TRY(bytes, context.read_up_to(position, kMaxMoveBytes));
+    move = decode_move(bytes, position);
+  }
+  if (!move || move->name != name) {
+    return damaged(fmt::format("no move of ref {} at log position {}", name, position),
+                   "run `weft repair`: the index is rebuilt from the log");
+  }
+  return move;
+}
+
+Result<log::FrameSource::Sections> Transaction::State::build(log::AppendContext& context, std::uint64_t& judged_at) {
+  needs_room = false;
+  const auto judge = [&](const std::optional<Move>& move) {
+    if (move) judged_at = std::max(judged_at, move->position + 1);
+  };
+
+  if (late_compute) {
+    take_back_late();
+    std::vector<std::optional<RefValue>> values;
+    for (const auto& name : late_refs) {
+      WEFT_TRY(auto move, newest(context, ref_key(name), name));
+      judge(move);
+      values.push_back(move ? std::move(move->after) : std::nullopt);
+    }
+    in_lock = true;
+    auto computed = late_compute(*self, values);
+    in_lock = false;
+    if (!computed) return std::move(computed).error();
+    WEFT_DO(check_refs());
+    write_payload();
+  }
+
+  if (!store->index.has_room(entry_count(), packs.size())) {
+    needs_room = true;
+    return make_error(Code::busy, fmt::format("no room for {} index entries", entry_count()), "try again");
+  }
+
+  late.clear();
+  move_offsets.assign(edits.size(), 0);
+  std::vector<std::optional<Move>> current(edits.size());
+  std::size_t moves = 0;
+  std::vector<bool> skipped(edits.size(), false);
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    const RefEdit& edit = edits[i];
+    WEFT_TRY(current[i], newest(context, edit_keys[i], edit.name));
+    const std::optional<RefValue> held = current[i] ? current[i]->after : std::nullopt;
+    const bool as_expected = edit.expect == RefEdit::Expect::anything ||
+                             (edit.expect == RefEdit::Expect::absent && !held) ||
+                             (edit.expect == RefEdit::Expect::exactly && held && held->version == edit.expected);
+    judge(current[i]);
+    if (!as_expected && !edit.skip) return lost_race(edit, held);
+    skipped[i] = !as_expected;
+    if (as_expected) ++moves;
+  }
+  const std::uint64_t operation_before = context.enqueued().client[kLastOperation];
+  LateWriter writer(late, operation.label.empty() ? 0 : operation_before, moves);
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    if (skipped[i]) continue;
+    std::optional<RefValue> after = edits[i].after;
+    if (after && edits[i].keep_extra && current[i] && current[i]->after) after->extra = current[i]->after->extra;
+    move_offsets[i] = writer.add(edit_keys[i], current[i] ? current[i]->position : 0, edits[i].name, after);
+  }
+
+  Sections sections;
+  sections.late = late;
+  sections.payload = payload->bytes();
+  sections.payload_checksum = payload_sum;
+  sections.client = context.enqueued().client;
+  if (!operation.label.empty()) sections.client[kLastOperation] = context.enqueued().position + 1;
+  sections.client[kObjects] += puts.size();
+  for (const auto& put : puts) {
+    if (put.kind == ObjectKind::change) ++sections.client[kChanges];
+  }
+  for (const auto& named : packs) {
+    sections.client[kObjects] += named.objects;
+    sections.client[kChanges] += named.changes;
+  }
+  return sections;
+}
+
+void Transaction::State::placed(std::uint64_t position, std::uint64_t payload_position) {
+  Index& index = store->index;
+  for (const auto& put : puts) {
+    index.place(entry_kind(put.kind), put.id, payload_position + records_offset + put.offset);
+  }
+  for (std::size_t i = 0; i < deltas.size(); ++i) {
+    index.place(EntryKind::delta, deltas[i].key, payload_position + delta_offsets[i]);
+  }
+  for (std::size_t i = 0; i < gits.size(); ++i) index.place(EntryKind::git, gits[i].key, payload_position + git_offsets[i]);
+  for (const auto& named : packs) index.place(EntryKind::pack, named.id, position);
+  if (!operation.label.empty()) index.place(EntryKind::operation, padded_key(transaction_id), position);
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    if (move_offsets[i] != 0) index.place_ref(edit_keys[i], position + move_offsets[i]);
+  }
+}
+
+// --- Transaction ---
+
+Result<Transaction> Store::begin() const {
+  if (state_->damage) return *state_->damage;
+  WEFT_TRY(Snapshot view, snapshot());
+  return Transaction(std::make_unique<Transaction::State>(state_, std::move(view)));
+}
+
+Transaction::Transaction(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Transaction::~Transaction() = default;
+Transaction::Transaction(Transaction&&) noexcept = default;
+
+const object::ObjectReader& Transaction::reader() const { return state_->overlay; }
+const Snapshot& Transaction::snapshot() const { return state_->snapshot; }
+
+Result<ObjectId> Transaction::put(ObjectKind kind, ByteView bytes) {
+  const ObjectId id = sha256(bytes);
+  WEFT_DO(put_with_id(kind, id, bytes));
+  return id;
+}
+
+Result<void> Transaction::put_with_id(ObjectKind kind, const ObjectId& id, ByteView bytes) {
+  if (state_->has(kind, id)) return {};
+  // Only what is durable counts as there: what is merely enqueued may yet be given up.
+  WEFT_TRY(const bool stored, state_->snapshot.contains(kind, id));
+  if (stored) return {};
+  return state_->put_record(kind, id, bytes);
+}
+
+namespace {
+
+/// A piece already read, then the rest of a source.
+class Concatenated final : public object::ByteSource {
+ public:
+  Concatenated(ByteView first, object::ByteSource& rest) : first_(first), rest_(rest) {}
+  Result<std::size_t> read(std::span<char> out) override {
+    if (!first_.empty()) {
+      const std::size_t taken = std::min(out.size(), first_.size());
+      std::copy_n(first_.data(), taken, out.data());
+      first_.remove_prefix(taken);
+      return taken;
+    }
+    return rest_.read(out);
+  }
+
+ private:
+  ByteView first_;
+  object::ByteSource& rest_;
+};
+
+}  // namespace
+
+Result<object::ObjectWriter::StoredBlob> Transaction::put_blob(object::ByteSource& source) {
+  Bytes head(object::kLargeBlobBytes, '\0');
+  WEFT_TRY(const std::size_t length, object::read_fully(source, head));
+  if (length < head.size()) {
+    head.resize(length);
+    WEFT_TRY(const ObjectId id, put(ObjectKind::blob, head));
+    return StoredBlob{id, length};
+  }
+  Concatenated whole(head, source);
+  return state_->pack_writer().add_blob(whole);
+}
+
+Result<ChangeId> Transaction::put_change(const object::Change& change, const DeltaId& delta) {
+  const Bytes encoded = object::encode_change(change);
+  const ChangeId id = object::change_id(encoded);
+  WEFT_DO(put_with_id(ObjectKind::change, id, encoded));
+  if (!delta.is_zero()) state_->deltas.push_back({padded_key(delta), id});
+  return id;
+}
+
+Result<void> Transaction::index_git_commit(const GitId& git, const ChangeId& change) {
+  state_->gits.push_back({padded_key(git), change});
+  return {};
+}
+
+void Transaction::edit_ref(RefEdit edit) {
+  state_->edit_keys.push_back(ref_key(edit.name));
+  state_->edits.push_back(std::move(edit));
+}
+
+void Transaction::set_operation(OperationInfo info) { state_->operation = std::move(info); }
+
+void Transaction::set_late(std::vector<std::string> refs, Late compute) {
+  state_->late_refs = std::move(refs);
+  state_->late_compute = std::move(compute);
+}
+
+Result<Committed> Transaction::commit() {
+  State& state = *state_;
+  state.self = this;
+  Store::State& store = *state.store;
+  WEFT_DO(state.check_refs());
+  if (state.pack && state.pack->objects() > 0) {
+    WEFT_TRY(const auto summary, state.pack->finish());
+    state.packs.push_back({summary.id, summary.objects, state.pack_changes, summary.bytes});
+  }
+  state.pack.reset();
+  if (state.entry_count() > kMaxFrameEntries) {
+    return make_error(Code::invalid,
+                      fmt::format("a transaction with {} index entries; {} is the most", state.entry_count(), kMaxFrameEntries),
+                      "do it in smaller steps");
+  }
+  state.transaction_id = store.env.random.id<TransactionId>();
+  state.before_late = {state.records.size(), state.puts.size(), state.deltas.size(), state.edits.size()};
+  if (!state.late_compute) state.write_payload();
+
+  for (int round = 0; round < kMaxMergeRounds; ++round) {
+    WEFT_DO(store.index.refresh());
+    auto appended = store.log.append(state, state.transaction_id);
+    if (!appended) {
+      if (!state.needs_room) return std::move(appended).error();
+      WEFT_DO(store.index.merge(store.log, true, state.entry_count()));
+      continue;
+    }
+    Committed committed;
+    committed.id = state.transaction_id;
+    committed.position = appended->position;
+    for (const std::size_t offset : state.move_offsets) committed.moved.push_back(offset != 0);
+    // The answer is known; what follows is housekeeping that the next process does if this one cannot.
+    if (store.index.merge_due()) (void)store.index.merge(store.log, false);
+    return committed;
+  }
+  return make_error(Code::busy, "the index stayed full", "try again");
+}
+
+}  // namespace weft::store
