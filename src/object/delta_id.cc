@@ -21,18 +21,18 @@ using ShownPath = std::function<std::string(const NodeId&)>;
 class Names {
  public:
   Names(const Change& change, const ShownPath& shown_path) : shown_path_(shown_path) {
-    // Ties (a name created twice) are settled by what is created, never by the id.
-    using Key = std::tuple<std::string, EntryKind, std::uint32_t, ObjectId>;
+    // Ties (a name created twice) are settled by what is created, then by the order of the ops, never by the id.
+    using Key = std::tuple<std::string, EntryKind, std::uint32_t, ObjectId, std::size_t>;
     std::vector<std::pair<Key, NodeId>> created;
-    for (const Op& op : change.ops) {
-      const auto* create = std::get_if<op::Create>(&op);
+    for (std::size_t i = 0; i < change.ops.size(); ++i) {
+      const auto* create = std::get_if<op::Create>(&change.ops[i]);
       if (create == nullptr) continue;
       std::string path = shown(create->place.directory);
       if (!path.empty()) path += '/';
       path += create->place.name;
-      created.emplace_back(Key(path, create->kind, create->mode, create->blob), create->node);
+      created.emplace_back(Key(std::move(path), create->kind, create->mode, create->blob, i), create->node);
     }
-    std::stable_sort(created.begin(), created.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(created.begin(), created.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [key, node] : created) numbers_.try_emplace(node, numbers_.size(), std::get<0>(key));
   }
 

@@ -1,6 +1,7 @@
 #include "object/tree_codec.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -256,9 +257,13 @@ Result<void> read_entries(EntryCursor cursor, Entries& out) {
 
 bool has_duplicate_node(std::span<const TreeEntry> entries) {
   if (entries.size() < 2) return false;
-  std::vector<NodeId> nodes;
-  nodes.reserve(entries.size());
-  for (const TreeEntry& entry : entries) nodes.push_back(entry.node);
+  // Sorted as pairs of numbers: only equality matters, and this runs for every directory a commit touches.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> nodes(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    static_assert(sizeof(nodes[i].first) + sizeof(nodes[i].second) == NodeId::kSize);
+    std::memcpy(&nodes[i].first, entries[i].node.bytes.data(), sizeof(nodes[i].first));
+    std::memcpy(&nodes[i].second, entries[i].node.bytes.data() + sizeof(nodes[i].first), sizeof(nodes[i].second));
+  }
   std::sort(nodes.begin(), nodes.end());
   return std::adjacent_find(nodes.begin(), nodes.end()) != nodes.end();
 }
