@@ -63,11 +63,18 @@ function(weft_binaries)
       target_link_options(weft PRIVATE -static)
     endif()
   endif()
-  # weft-git is the one binary that may link libgit2; it shares nothing with weft but the wire format in src/git/wire.h.
+  # weft-git is the one binary that may link libgit2; of src/git it shares the wire format and git's
+  # object formats, which stand on base alone.
   file(GLOB helper_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/git/helper/*.cc)
   if(helper_sources)
     pkg_check_modules(LIBGIT2 REQUIRED IMPORTED_TARGET libgit2)
-    add_executable(weft-git ${helper_sources})
+    add_executable(weft-git ${helper_sources}
+      ${CMAKE_SOURCE_DIR}/src/git/wire.cc ${CMAKE_SOURCE_DIR}/src/git/git_object.cc)
     target_link_libraries(weft-git PRIVATE weft_base PkgConfig::LIBGIT2)
+    foreach(user weft test_git test_cli)
+      if(TARGET ${user})
+        add_dependencies(${user} weft-git)
+      endif()
+    endforeach()
   endif()
 endfunction()

@@ -1,0 +1,249 @@
+#include "git/helper/repository.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace weft::git::helper {
+namespace {
+
+/// Blobs above this are streamed where the object is loose.
+constexpr std::uint64_t kStreamBytes = 8u << 20;
+constexpr std::size_t kMaxRefs = 4u << 20;
+
+// Extensions of the repository format that change nothing about reading objects by id, or that facts() reports itself.
+const char* const kExtensions[] = {"objectformat", "partialclone", "worktreeconfig", "preciousobjects",
+                                   "relativeworktrees"};
+
+git_oid to_oid(const Sha1& id) {
+  git_oid oid;
+  git_oid_fromraw(&oid, id.bytes.data());
+  return oid;
+}
+Sha1 from_oid(const git_oid& oid) { return Sha1::from_bytes({reinterpret_cast<const char*>(oid.id), Sha1::kSize}); }
+
+struct FreeConfig {
+  void operator()(git_config* config) const { git_config_free(config); }
+};
+struct FreeReference {
+  void operator()(git_reference* reference) const { git_reference_free(reference); }
+};
+struct FreeIterator {
+  void operator()(git_reference_iterator* iterator) const { git_reference_iterator_free(iterator); }
+};
+struct FreeStream {
+  void operator()(git_odb_stream* stream) const { git_odb_stream_free(stream); }
+};
+struct FreeConfigIterator {
+  void operator()(git_config_iterator* iterator) const { git_config_iterator_free(iterator); }
+};
+
+std::string config_string(git_config* config, const char* name) {
+  git_buf value = GIT_BUF_INIT;
+  std::string text;
+  if (git_config_get_string_buf(&value, config, name) == 0) text.assign(value.ptr, value.size);
+  git_buf_dispose(&value);
+  return text;
+}
+
+bool has_promisor_remote(git_config* config) {
+  git_config_iterator* raw = nullptr;
+  if (git_config_iterator_glob_new(&raw, config, "^remote\\..*\\.promisor$") != 0) return false;
+  const std::unique_ptr<git_config_iterator, FreeConfigIterator> iterator(raw);
+  git_config_entry* entry = nullptr;
+  while (git_config_next(&entry, iterator.get()) == 0) {
+    int value = 0;
+    if (git_config_parse_bool(&value, entry->value) == 0 && value != 0) return true;
+  }
+  return false;
+}
+
+bool has_promisor_pack(const std::string& common_directory) {
+  DIR* directory = opendir((common_directory + "/objects/pack").c_str());
+  if (!directory) return false;
+  bool found = false;
+  while (const dirent* entry = readdir(directory)) {
+    if (std::string_view(entry->d_name).ends_with(".promisor")) found = true;
+  }
+  closedir(directory);
+  return found;
+}
+
+Error missing(std::string_view what, const Sha1& id) {
+  return damaged("the git repository lacks the " + std::string(what) + " " + id.hex(),
+                 "git fsck tells what is damaged; nothing was taken from the repository's later history");
+}
+
+}  // namespace
+
+Library::Library() {
+  git_libgit2_init();
+  git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 0);
+  git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, kExtensions, std::size(kExtensions));
+}
+Library::~Library() { git_libgit2_shutdown(); }
+
+Error library_error(Code code, std::string what) {
+  const ::git_error* last = git_error_last();
+  if (last && last->message) what += std::string(": ") + last->message;
+  return make_error(code, std::move(what));
+}
+
+Result<Repository> Repository::open(const std::string& path) {
+  Repository result;
+  git_repository* repository = nullptr;
+  const int status = git_repository_open_ext(&repository, path.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr);
+  if (status == GIT_ENOTFOUND) {
+    return make_error(Code::not_found, quoted(path) + " is not a git repository",
+                      "name the top of a git work tree, or a bare repository");
+  }
+  if (status == GIT_EOWNER) {
+    return make_error(Code::permission, "the git repository " + quoted(path) + " belongs to somebody else",
+                      "git config --global --add safe.directory PATH says that you trust it");
+  }
+  if (status != 0) return library_error(Code::unsupported, "cannot open the git repository " + quoted(path));
+  result.repository_.reset(repository);
+  git_odb* odb = nullptr;
+  if (git_repository_odb(&odb, repository) != 0) {
+    return library_error(Code::io, "cannot open the object database of " + quoted(path));
+  }
+  result.odb_.reset(odb);
+  return result;
+}
+
+Result<Repository::Facts> Repository::facts() const {
+  Facts facts;
+  git_config* raw_config = nullptr;
+  if (git_repository_config_snapshot(&raw_config, repository_.get()) != 0) {
+    return library_error(Code::io, "cannot read the git repository's configuration");
+  }
+  const std::unique_ptr<git_config, FreeConfig> config(raw_config);
+  facts.object_format = config_string(raw_config, "extensions.objectformat");
+  if (facts.object_format.empty()) facts.object_format = "sha1";
+  facts.shallow = git_repository_is_shallow(repository_.get()) == 1;
+  facts.partial = !config_string(raw_config, "extensions.partialclone").empty() || has_promisor_remote(raw_config) ||
+                  has_promisor_pack(git_repository_commondir(repository_.get()));
+  if (const char* work_tree = git_repository_workdir(repository_.get())) facts.work_tree = work_tree;
+  git_reference* raw_head = nullptr;
+  if (git_reference_lookup(&raw_head, repository_.get(), "HEAD") == 0) {
+    const std::unique_ptr<git_reference, FreeReference> head(raw_head);
+    if (git_reference_type(raw_head) == GIT_REFERENCE_SYMBOLIC) facts.head = git_reference_symbolic_target(raw_head);
+  }
+  return facts;
+}
+
+Result<void> Repository::peel(Reference& reference) const {
+  reference.peeled = reference.target;
+  for (std::size_t depth = 0; depth <= wire::kMaxTagDepth; ++depth) {
+    const git_oid oid = to_oid(reference.peeled);
+    std::size_t size = 0;
+    git_object_t type = GIT_OBJECT_INVALID;
+    if (git_odb_read_header(&size, &type, odb_.get(), &oid) != 0) {
+      reference.kind = wire::TargetKind::missing;
+      return {};
+    }
+    if (type == GIT_OBJECT_COMMIT || type == GIT_OBJECT_TREE || type == GIT_OBJECT_BLOB) {
+      reference.kind = type == GIT_OBJECT_COMMIT ? wire::TargetKind::commit
+                       : type == GIT_OBJECT_TREE ? wire::TargetKind::tree
+                                                 : wire::TargetKind::blob;
+      return {};
+    }
+    if (depth == wire::kMaxTagDepth) break;
+    WEFT_TRY(const RawObject tag, read(reference.peeled, GIT_OBJECT_TAG));
+    WEFT_TRY(const TagTarget target, parse_tag(tag.bytes()));
+    reference.tags.emplace_back(tag.bytes());
+    reference.peeled = target.object;
+  }
+  return make_error(Code::invalid, "the git tag " + quoted(reference.name) + " is a tag of a tag of a tag, more than " +
+                                       std::to_string(wire::kMaxTagDepth) + " deep");
+}
+
+Result<void> Repository::for_each_ref(const std::function<Result<void>(const Reference&)>& visit) const {
+  git_reference_iterator* raw = nullptr;
+  if (git_reference_iterator_new(&raw, repository_.get()) != 0) {
+    return library_error(Code::io, "cannot list the git repository's refs");
+  }
+  const std::unique_ptr<git_reference_iterator, FreeIterator> iterator(raw);
+  std::vector<std::pair<std::string, Sha1>> found;
+  while (true) {
+    git_reference* next = nullptr;
+    const int status = git_reference_next(&next, iterator.get());
+    if (status == GIT_ITEROVER) break;
+    if (status != 0) return library_error(Code::damaged, "cannot read the git repository's refs");
+    const std::unique_ptr<git_reference, FreeReference> reference(next);
+    const std::string_view name = git_reference_name(next);
+    if (!name.starts_with("refs/heads/") && !name.starts_with("refs/tags/") && !name.starts_with("refs/remotes/"))
+      continue;
+    if (git_reference_type(next) != GIT_REFERENCE_DIRECT) continue;
+    if (name.size() > wire::kMaxRefNameBytes || found.size() >= kMaxRefs) {
+      return make_error(Code::invalid, "the git repository has a ref name that is too long, or too many refs");
+    }
+    found.emplace_back(name, from_oid(*git_reference_target(next)));
+  }
+  std::sort(found.begin(), found.end());
+  for (auto& [name, target] : found) {
+    Reference reference;
+    reference.name = std::move(name);
+    reference.target = target;
+    WEFT_DO(peel(reference));
+    WEFT_DO(visit(reference));
+  }
+  return {};
+}
+
+Result<RawObject> Repository::read(const Sha1& id, git_object_t type) const {
+  const std::string_view kind = git_object_type2string(type);
+  const git_oid oid = to_oid(id);
+  git_odb_object* raw = nullptr;
+  const int status = git_odb_read(&raw, odb_.get(), &oid);
+  if (status == GIT_ENOTFOUND) return missing(kind, id);
+  if (status != 0) return library_error(Code::damaged, "cannot read the git " + std::string(kind) + " " + id.hex());
+  RawObject object(raw);
+  if (object.type() != type) return missing(kind, id);
+  if (object.bytes().size() > wire::kMaxObjectBytes) {
+    return make_error(Code::invalid, "the git " + std::string(kind) + " " + id.hex() + " is larger than " +
+                                         std::to_string(wire::kMaxObjectBytes >> 20) + " MiB");
+  }
+  if (git_object_id(kind, object.bytes()) != id) {
+    return damaged("the bytes of the git " + std::string(kind) + " " + id.hex() + " do not match its id",
+                   "git fsck tells what is damaged");
+  }
+  return object;
+}
+
+Result<void> Repository::read_blob(const Sha1& id, std::size_t piece,
+                                   const std::function<Result<void>(std::uint64_t size)>& begin,
+                                   const std::function<Result<void>(ByteView)>& data) const {
+  const git_oid oid = to_oid(id);
+  std::size_t size = 0;
+  git_object_t type = GIT_OBJECT_INVALID;
+  git_odb_stream* raw_stream = nullptr;
+  if (git_odb_read_header(&size, &type, odb_.get(), &oid) == 0 && size > kStreamBytes && type == GIT_OBJECT_BLOB &&
+      git_odb_open_rstream(&raw_stream, &size, &type, odb_.get(), &oid) == 0) {
+    const std::unique_ptr<git_odb_stream, FreeStream> stream(raw_stream);
+    WEFT_DO(begin(size));
+    Bytes buffer(piece, '\0');
+    std::uint64_t done = 0;
+    while (done < size) {
+      const int count = git_odb_stream_read(raw_stream, buffer.data(), buffer.size());
+      if (count <= 0) return library_error(Code::damaged, "cannot read the git blob " + id.hex());
+      const auto bytes = std::min<std::uint64_t>(static_cast<std::uint64_t>(count), size - done);
+      WEFT_DO(data(ByteView(buffer).substr(0, bytes)));
+      done += bytes;
+    }
+    return {};
+  }
+  git_odb_object* raw = nullptr;
+  const int status = git_odb_read(&raw, odb_.get(), &oid);
+  if (status == GIT_ENOTFOUND) return missing("blob", id);
+  if (status != 0) return library_error(Code::damaged, "cannot read the git blob " + id.hex());
+  const RawObject object(raw);
+  if (object.type() != GIT_OBJECT_BLOB) return missing("blob", id);
+  const ByteView bytes = object.bytes();
+  WEFT_DO(begin(bytes.size()));
+  for (std::size_t at = 0; at < bytes.size(); at += piece) WEFT_DO(data(bytes.substr(at, piece)));
+  return {};
+}
+
+}  // namespace weft::git::helper

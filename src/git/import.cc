@@ -1,0 +1,285 @@
+#include "git/import.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/host_dir.h"
+#include "base/process.h"
+#include "git/conversation.h"
+#include "git/convert.h"
+#include "git/store_sink.h"
+#include "git/wire.h"
+#include "repo/files.h"
+#include "repo/recording.h"
+#include "repo/switch.h"
+
+namespace weft::git {
+namespace {
+
+constexpr std::string_view kDefaultWorkspace = "default";
+constexpr int kMaxAttempts = 100;  ///< lost races for refs
+
+class Import {
+ public:
+  Import(repo::Repository& repository, const ImportOptions& options, Process process)
+      : repository_(repository),
+        options_(options),
+        process_(std::move(process)),
+        conversation_([this](std::span<char> buffer) { return process_.read(buffer); },
+                      [this](ByteView bytes) { return process_.write(bytes); }) {}
+
+  Result<ImportReport> run() {
+    auto result = converse();
+    if (!result) {
+      Error error = std::move(result).error();
+      // Only the end of its process tells why a conversation broke off.
+      if (error.code == Code::peer) {
+        process_.send_signal(SIGKILL);
+        if (const auto status = process_.wait(); status && status->signal != 0 && status->signal != SIGKILL) {
+          error.message += "; weft-git " + status->text();
+        }
+      }
+      return error;
+    }
+    WEFT_TRY(const ExitStatus status, process_.wait());
+    if (!status.ok()) return make_error(Code::peer, "weft-git " + status.text());
+    WEFT_DO(finish());
+    return std::move(report_);
+  }
+
+ private:
+  Result<void> converse() {
+    WEFT_TRY(facts_, conversation_.read_facts());
+    RefMapping mapping = map_refs(facts_.refs);
+    mapped_ = std::move(mapping.refs);
+    report_.skipped = std::move(mapping.skipped);
+    report_.program = facts_.program;
+    report_.head_branch = branch_ref(facts_.head);
+    report_.empty = std::none_of(facts_.refs.begin(), facts_.refs.end(),
+                                 [](const GitRef& ref) { return ref.kind == wire::TargetKind::commit; });
+    WEFT_TRY(auto tips, known_tips());
+    WEFT_DO(conversation_.request(std::move(tips)));
+    WEFT_TRY(StoreSink sink, StoreSink::open(repository_.store()));
+    Converter converter(sink);
+    std::uint64_t bytes = 0;
+    const auto after_commit = [&](std::uint64_t more) -> Result<void> {
+      bytes += more;
+      if (sink.pending() < kCommitsPerTransaction && bytes < kBytesPerTransaction) return {};
+      bytes = 0;
+      return sink.keep();
+    };
+    const auto received = conversation_.receive(converter, after_commit, options_.progress);
+    if (!received) {
+      // GI1: whole commits that came before are kept, whatever happened to this one; the first error is the one told.
+      if (sink.pending() > 0) (void)sink.keep().has_value();
+      return received.error();
+    }
+    report_.commits = received->commits;
+    report_.known = received->known;
+    return sink.keep();
+  }
+
+  /// Commits that are here already, as far as refs tell: those at git's refs, and those where the same refs stand here.
+  /// All their ancestors are here, too. Whatever else is here turns up in the helper's offers.
+  Result<std::vector<Sha1>> known_tips() const {
+    WEFT_TRY(const store::Snapshot snapshot, repository_.store().snapshot());
+    std::vector<Sha1> tips;
+    for (const auto& ref : mapped_) {
+      if (tips.size() >= wire::kMaxHidden) break;
+      WEFT_TRY(const auto known, snapshot.find_git_commit(store_id(ref.commit)));
+      if (known) {
+        tips.push_back(ref.commit);
+        continue;
+      }
+      WEFT_TRY(const auto here, snapshot.ref(ref.name));
+      if (!here || here->version.changes.size() != 1) continue;
+      WEFT_TRY(const object::Change change, snapshot.change(here->version.changes[0]));
+      if (const auto id = git_id(change)) tips.push_back(*id);
+    }
+    return tips;
+  }
+
+  // --- refs and the workspace ---
+
+  Result<void> finish() {
+    if (report_.empty) return {};
+    for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+      auto moved = move_refs();
+      if (moved || moved.error().code != Code::lost_race) return moved;
+    }
+    return make_error(Code::lost_race, "other processes kept moving the refs that git's refs become",
+                      "try again: the history is imported already");
+  }
+
+  Result<void> move_refs() {
+    WEFT_TRY(store::Transaction transaction, repository_.store().begin());
+    const auto& snapshot = transaction.snapshot();
+    report_.refs.clear();
+    bool moves = false;
+    for (const auto& ref : mapped_) {
+      WEFT_TRY(const auto change, snapshot.find_git_commit(store_id(ref.commit)));
+      if (!change) return make_error(Code::internal, "the commit of " + quoted(ref.git_name) + " was not imported");
+      WEFT_TRY(PlannedRef planned, plan_ref(snapshot, ref, *change));
+      if (planned.action == RefAction::created || planned.action == RefAction::moved) {
+        store::RefEdit edit = repo::move_ref(ref.name, planned.before, store::Version(*change));
+        edit.after->extra = ref.extra;
+        transaction.edit_ref(std::move(edit));
+        moves = true;
+      }
+      report_.refs.push_back(std::move(planned));
+    }
+    WEFT_TRY(const WorkspacePlan plan, plan_workspace(snapshot));
+    if (plan.edit) {
+      transaction.edit_ref(*plan.edit);
+      moves = true;
+    }
+    report_.workspace = plan.outcome;
+    if (!moves) return {};
+    const bool brings_files = plan.outcome == WorkspaceOutcome::checked_out;
+    const auto& context = repository_.context();
+    // Should this be cut off behind the move of the head, the files are known to be still where they were (files.h,
+    // F-1).
+    const std::string files_path = repository_.files_path(kDefaultWorkspace);
+    if (brings_files) WEFT_DO(repo::write_files_record(context.env.fs, files_path, {plan.before, std::nullopt}));
+    const auto identity = repo::find_identity(context, std::nullopt);
+    transaction.set_operation(repo::operation_info(context, "git import",
+                                                   plan.edit ? std::string(kDefaultWorkspace) : "",
+                                                   identity ? identity->text() : std::string()));
+    WEFT_TRY(const auto committed, transaction.commit());
+    report_.operation = committed.id;
+    if (plan.outcome == WorkspaceOutcome::adopted) {
+      return repo::write_files_record(context.env.fs, files_path, {plan.after, std::nullopt});
+    }
+    return brings_files ? write_files(plan) : Result<void>{};
+  }
+
+  struct WorkspacePlan {
+    WorkspaceOutcome outcome = WorkspaceOutcome::untouched;
+    std::optional<store::RefEdit> edit;
+    std::string root;
+    store::Version before, after;
+  };
+
+  Result<WorkspacePlan> plan_workspace(const store::Snapshot& snapshot) const {
+    WorkspacePlan plan;
+    const std::string ref_name = repo::workspace_ref(kDefaultWorkspace);
+    WEFT_TRY(const auto value, snapshot.ref(ref_name));
+    const PlannedRef* head = nullptr;
+    for (const auto& ref : report_.refs) {
+      if (ref.ref.name == report_.head_branch) head = &ref;
+    }
+    if (!value || !head || head->action == RefAction::diverged) return plan;
+    WEFT_TRY(repo::WorkspaceRecord record, repo::decode_workspace(value->extra));
+    plan.root = record.path;
+    plan.before = plan.after = value->version;
+    const bool follows = record.follow == report_.head_branch;
+    // Somebody who works here and follows something else has chosen to.
+    if (!follows && !value->version.empty()) return plan;
+    record.follow = report_.head_branch;
+    plan.outcome = WorkspaceOutcome::follows;
+    const store::Version target(head->change);
+    const bool at_branch = value->version.empty() || (head->before && value->version == *head->before);
+    if (!plan.root.empty() && at_branch && value->version != target) {
+      WEFT_TRY(const bool same_place, is_git_work_tree(plan.root));
+      if (same_place) {
+        plan.outcome = WorkspaceOutcome::adopted;
+      } else if (value->version.empty()) {
+        WEFT_TRY(const bool has_files, holds_files(plan.root));
+        if (!has_files) plan.outcome = WorkspaceOutcome::checked_out;
+      }
+      if (plan.outcome != WorkspaceOutcome::follows) plan.after = target;
+    }
+    if (plan.after == plan.before && follows) return plan;
+    plan.edit = repo::move_ref(ref_name, plan.before, plan.after);
+    plan.edit->after->extra = repo::encode_workspace(record);
+    return plan;
+  }
+
+  Result<bool> is_git_work_tree(const std::string& root) const {
+    if (facts_.work_tree.empty()) return false;
+    const auto ours = HostDir::open(root);
+    const auto gits = HostDir::open(facts_.work_tree);
+    if (!ours || !gits) return false;
+    WEFT_TRY(const FileStatus a, ours->self_status());
+    WEFT_TRY(const FileStatus b, gits->self_status());
+    return a.device == b.device && a.inode == b.inode;
+  }
+
+  /// A directory that cannot be read counts as one with files: nothing will be written there.
+  static Result<bool> holds_files(const std::string& root) {
+    const auto directory = HostDir::open(root);
+    if (!directory) return true;
+    WEFT_TRY(const auto entries, directory->list());
+    return std::any_of(entries.begin(), entries.end(),
+                       [](const DirectoryEntry& entry) { return !object::name_is_reserved(entry.name); });
+  }
+
+  Result<void> write_files(const WorkspacePlan& plan) {
+    WEFT_TRY(const auto files, repo::WorkspaceFiles::open(repository_, std::string(kDefaultWorkspace), plan.root));
+    WEFT_TRY(const store::Snapshot snapshot, repository_.store().snapshot());
+    repo::WriteOut what;
+    what.from = plan.before;
+    what.to = plan.after;
+    WEFT_TRY(what.from_tree, repo::tree_of(snapshot, plan.before));
+    WEFT_TRY(what.to_tree, repo::tree_of(snapshot, plan.after));
+    auto report = repo::write_out(repository_, std::string(kDefaultWorkspace), files, snapshot, what);
+    if (!report) {
+      Error error = std::move(report).error();
+      error.message = "the history is imported, but its files could not be written: " + error.message;
+      if (error.hint.empty()) error.hint = "weft switch @ writes them";
+      return error;
+    }
+    report_.warnings = std::move(report->warnings);
+    return {};
+  }
+
+  repo::Repository& repository_;
+  const ImportOptions& options_;
+  Process process_;
+  Conversation conversation_;
+  RepositoryFacts facts_;
+  std::vector<MappedRef> mapped_;
+  ImportReport report_;
+};
+
+Result<Process> start_helper(const ImportOptions& options) {
+  std::string helper = options.helper;
+  if (helper.empty()) {
+    WEFT_TRY(const std::string own, own_program_path());
+    helper = join_path(parent_path(own), "weft-git");
+  }
+  ProcessOptions process;
+  process.argv = {helper, "import", options.path};
+  process.in = ProcessOptions::Stream::pipe;
+  process.out = ProcessOptions::Stream::pipe;
+  auto started = Process::start(process);
+  if (!started && started.error().code == Code::not_found) {
+    return make_error(Code::peer, "there is no weft-git at " + quoted(helper),
+                      "weft-git reads git repositories for weft; install it beside weft");
+  }
+  return started;
+}
+
+}  // namespace
+
+std::string_view name(WorkspaceOutcome outcome) {
+  switch (outcome) {
+    case WorkspaceOutcome::untouched:
+      return "untouched";
+    case WorkspaceOutcome::follows:
+      return "follows";
+    case WorkspaceOutcome::checked_out:
+      return "checked_out";
+    case WorkspaceOutcome::adopted:
+      return "adopted";
+  }
+  return {};
+}
+
+Result<ImportReport> import_repository(repo::Repository& repository, const ImportOptions& options) {
+  WEFT_TRY(Process process, start_helper(options));
+  Import import(repository, options, std::move(process));
+  return import.run();
+}
+
+}  // namespace weft::git

@@ -1,0 +1,322 @@
+#include "git/wire.h"
+
+#include <algorithm>
+
+namespace weft::git::wire {
+namespace {
+
+enum class Type : std::uint8_t {
+  hello = 1,
+  facts,
+  ref,
+  refs_end,
+  total,
+  offer,
+  commit,
+  gone_directory,
+  remove,
+  put,
+  data,
+  odd_tree,
+  commit_end,
+  end,
+  failure,
+  request,
+  known,
+};
+constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kReadBytes = 256u << 10;
+
+void write_ids(ByteWriter& writer, const std::vector<Sha1>& ids) {
+  writer.varint(ids.size());
+  for (const auto& id : ids) writer.raw(id.view());
+}
+
+std::vector<Sha1> read_ids(ByteReader& reader, std::size_t max) {
+  const auto count = static_cast<std::size_t>(reader.varint_max(max));
+  std::vector<Sha1> ids;
+  if (!reader.ok() || reader.remaining() < count * Sha1::kSize) {
+    reader.fail();
+    return ids;
+  }
+  ids.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) ids.push_back(read_id<Sha1>(reader));
+  return ids;
+}
+
+bool read_bool(ByteReader& reader) {
+  const auto value = reader.u8();
+  if (value > 1) reader.fail();
+  return value == 1;
+}
+
+template <typename Enum>
+Enum read_enum(ByteReader& reader, Enum last) {
+  const auto value = reader.u8();
+  if (value < 1 || value > static_cast<std::uint8_t>(last)) reader.fail();
+  return static_cast<Enum>(value);
+}
+
+struct Encoder {
+  ByteWriter& w;
+  void type(Type type) { w.u8(static_cast<std::uint8_t>(type)); }
+
+  void operator()(const Hello& m) {
+    type(Type::hello);
+    w.u32(m.version);
+    w.sized(m.program);
+  }
+  void operator()(const Facts& m) {
+    type(Type::facts);
+    w.sized(m.object_format);
+    w.sized(m.head);
+    w.sized(m.work_tree);
+    w.u8(m.shallow ? 1 : 0);
+    w.u8(m.partial ? 1 : 0);
+  }
+  void operator()(const Ref& m) {
+    type(Type::ref);
+    w.sized(m.name);
+    w.raw(m.target.view());
+    w.u8(static_cast<std::uint8_t>(m.kind));
+    w.raw(m.peeled.view());
+    w.varint(m.tags.size());
+    for (const auto tag : m.tags) w.sized(tag);
+  }
+  void operator()(const RefsEnd&) { type(Type::refs_end); }
+  void operator()(const Total& m) {
+    type(Type::total);
+    w.varint(m.commits);
+  }
+  void operator()(const Offer& m) {
+    type(Type::offer);
+    write_ids(w, m.commits);
+  }
+  void operator()(const Commit& m) {
+    type(Type::commit);
+    w.raw(m.id.view());
+    w.sized(m.object);
+  }
+  void operator()(const GoneDirectory& m) {
+    type(Type::gone_directory);
+    w.sized(m.path);
+  }
+  void operator()(const Remove& m) {
+    type(Type::remove);
+    w.sized(m.path);
+  }
+  void operator()(const Put& m) {
+    type(Type::put);
+    w.sized(m.path);
+    w.varint(m.mode);
+    w.raw(m.id.view());
+    w.u8(static_cast<std::uint8_t>(m.content));
+    switch (m.content) {
+      case Content::inline_bytes:
+        w.sized(m.bytes);
+        break;
+      case Content::data:
+        w.varint(m.size);
+        break;
+      case Content::parent:
+        w.varint(m.parent);
+        break;
+      case Content::table:
+      case Content::none:
+        break;
+    }
+  }
+  void operator()(const Data& m) {
+    type(Type::data);
+    w.sized(m.bytes);
+  }
+  void operator()(const OddTree& m) {
+    type(Type::odd_tree);
+    w.sized(m.path);
+    w.sized(m.object);
+  }
+  void operator()(const CommitEnd&) { type(Type::commit_end); }
+  void operator()(const End& m) {
+    type(Type::end);
+    w.varint(m.commits);
+  }
+  void operator()(const Failure& m) {
+    type(Type::failure);
+    w.u8(static_cast<std::uint8_t>(m.kind));
+    w.sized(m.message.substr(0, kMaxTextBytes));
+    w.sized(m.hint.substr(0, kMaxTextBytes));
+  }
+  void operator()(const Request& m) {
+    type(Type::request);
+    w.u32(m.version);
+    write_ids(w, m.hidden);
+  }
+  void operator()(const Known& m) {
+    type(Type::known);
+    w.sized(m.bits);
+  }
+};
+
+Ref read_ref(ByteReader& r) {
+  Ref m;
+  m.name = r.sized(kMaxRefNameBytes);
+  m.target = read_id<Sha1>(r);
+  m.kind = read_enum(r, TargetKind::missing);
+  m.peeled = read_id<Sha1>(r);
+  const auto count = r.varint_max(kMaxTagDepth);
+  for (std::uint64_t i = 0; i < count && r.ok(); ++i) m.tags.push_back(r.sized(kMaxObjectBytes));
+  return m;
+}
+
+Put read_put(ByteReader& r) {
+  Put m;
+  m.path = r.sized(kMaxPathBytes);
+  m.mode = static_cast<std::uint32_t>(r.varint_max(0177777));
+  m.id = read_id<Sha1>(r);
+  m.content = read_enum(r, Content::none);
+  switch (m.content) {
+    case Content::inline_bytes:
+      m.bytes = r.sized(kMaxInlineBytes);
+      m.size = m.bytes.size();
+      break;
+    case Content::data:
+      m.size = r.varint();
+      break;
+    case Content::parent:
+      m.parent = static_cast<std::uint32_t>(r.varint_max(0xffff));
+      break;
+    case Content::table:
+    case Content::none:
+      break;
+  }
+  return m;
+}
+
+Facts read_facts(ByteReader& r) {
+  Facts m;
+  m.object_format = r.sized(kMaxTextBytes);
+  m.head = r.sized(kMaxRefNameBytes);
+  m.work_tree = r.sized(kMaxTextBytes);
+  m.shallow = read_bool(r);
+  m.partial = read_bool(r);
+  return m;
+}
+
+Message read_message(ByteReader& r) {
+  switch (static_cast<Type>(r.u8())) {
+    case Type::hello: {
+      Hello m;
+      m.version = r.u32();
+      m.program = r.sized(kMaxTextBytes);
+      return m;
+    }
+    case Type::facts:
+      return read_facts(r);
+    case Type::ref:
+      return read_ref(r);
+    case Type::refs_end:
+      return RefsEnd{};
+    case Type::total:
+      return Total{r.varint()};
+    case Type::offer:
+      return Offer{read_ids(r, kMaxOffer)};
+    case Type::commit: {
+      Commit m;
+      m.id = read_id<Sha1>(r);
+      m.object = r.sized(kMaxObjectBytes);
+      return m;
+    }
+    case Type::gone_directory:
+      return GoneDirectory{r.sized(kMaxPathBytes)};
+    case Type::remove:
+      return Remove{r.sized(kMaxPathBytes)};
+    case Type::put:
+      return read_put(r);
+    case Type::data:
+      return Data{r.sized(kMaxDataBytes)};
+    case Type::odd_tree: {
+      OddTree m;
+      m.path = r.sized(kMaxPathBytes);
+      m.object = r.sized(kMaxObjectBytes);
+      return m;
+    }
+    case Type::commit_end:
+      return CommitEnd{};
+    case Type::end:
+      return End{r.varint()};
+    case Type::failure: {
+      Failure m;
+      m.kind = read_enum(r, FailureKind::io);
+      m.message = r.sized(kMaxTextBytes);
+      m.hint = r.sized(kMaxTextBytes);
+      return m;
+    }
+    case Type::request: {
+      Request m;
+      m.version = r.u32();
+      m.hidden = read_ids(r, kMaxHidden);
+      return m;
+    }
+    case Type::known:
+      return Known{r.sized((kMaxOffer + 7) / 8)};
+  }
+  r.fail();
+  return RefsEnd{};
+}
+
+Error broken(std::string_view what) {
+  return make_error(Code::peer, "weft-git and weft do not understand each other: " + std::string(what),
+                    "install weft and weft-git of one version, beside each other");
+}
+
+}  // namespace
+
+void append_frame(Bytes& out, const Message& message) {
+  const std::size_t start = out.size();
+  out.append(kLengthBytes, '\0');
+  ByteWriter writer(out);
+  Encoder encoder{writer};
+  std::visit(encoder, message);
+  const std::size_t length = out.size() - start - kLengthBytes;
+  WEFT_CHECK(length <= kMaxFrameBytes);
+  const auto length32 = static_cast<std::uint32_t>(length);
+  std::memcpy(out.data() + start, &length32, kLengthBytes);
+}
+
+Result<Message> decode(ByteView frame) {
+  if (frame.size() > kMaxFrameBytes) return broken("a message is too long");
+  ByteReader reader(frame);
+  Message message = read_message(reader);
+  if (!reader.ok()) return broken("a message is malformed");
+  if (!reader.at_end()) return broken("a message has bytes behind its end");
+  return message;
+}
+
+Result<void> FrameReader::fill(std::size_t bytes) {
+  if (end_ - begin_ >= bytes) return {};
+  if (begin_ > 0) {
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (buffer_.size() < std::max(bytes, kReadBytes)) buffer_.resize(std::max(bytes, kReadBytes));
+  while (end_ < bytes) {
+    WEFT_TRY(const std::size_t count, read_(std::span(buffer_.data() + end_, buffer_.size() - end_)));
+    if (count == 0) return broken("the stream ended inside a conversation");
+    end_ += count;
+  }
+  return {};
+}
+
+Result<Message> FrameReader::next() {
+  WEFT_DO(fill(kLengthBytes));
+  std::uint32_t length = 0;
+  std::memcpy(&length, buffer_.data() + begin_, kLengthBytes);
+  if (length == 0 || length > kMaxFrameBytes) return broken("a message has an impossible length");
+  WEFT_DO(fill(kLengthBytes + length));
+  const ByteView frame(buffer_.data() + begin_ + kLengthBytes, length);
+  begin_ += kLengthBytes + length;
+  return decode(frame);
+}
+
+}  // namespace weft::git::wire
