@@ -2,6 +2,7 @@
 //
 // Ops take effect one after the other, each judged against what the ones before it made: what it says of its node
 // (place, content, mode) must be so. Only names may clash, and nodes lie in deleted directories, until the end.
+#include <deque>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -89,7 +90,7 @@ class Fold {
     if (create.replaces) {
       WEFT_TRY(Node * replaced, existing(*create.replaces));
       if (place_of(*replaced) != create.place) return misfit("replaces a node that has another place");
-      replaced->deleted = true;
+      tree_.remove(*replaced);
     }
     TreeEntry entry{create.place.name, create.kind, create.mode, create.node, create.blob, create.size};
     if (create.kind == EntryKind::directory) entry.id = object::empty_tree_id();
@@ -101,7 +102,10 @@ class Fold {
     WEFT_TRY(Node * node, existing(move.node));
     if (place_of(*node) != move.from) return misfit("moves a node from where it is not");
     WEFT_DO(check_target(move.to));
-    WEFT_TRY(const bool cycle, tree_.is_within(move.to.directory, move.node));
+    bool cycle = false;
+    if (node->now.entry.kind == EntryKind::directory) {
+      WEFT_TRY(cycle, tree_.is_within(move.to.directory, move.node));
+    }
     if (cycle) return misfit("moves a directory into itself");
     node->now.parent = move.to.directory;
     node->now.entry.name = move.to.name;
@@ -111,7 +115,7 @@ class Fold {
   Result<void> operator()(const op::Delete& remove) {
     WEFT_TRY(Node * node, existing(remove.node));
     if (place_of(*node) != remove.from) return misfit("deletes a node from where it is not");
-    node->deleted = true;
+    tree_.remove(*node);
     return {};
   }
 

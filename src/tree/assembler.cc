@@ -6,6 +6,11 @@
 
 namespace weft::tree {
 
+namespace {
+/// With more names to look up in one directory, all of it is read.
+constexpr std::size_t kMaxSingleLookups = 32;
+}  // namespace
+
 Assembler::Assembler(const ObjectReader& reader, const ObjectId& root, Locate locate)
     : reader_(reader), locate_(std::move(locate)) {
   const Located place{NodeId{}, root_entry(root), 0};
@@ -33,6 +38,11 @@ Assembler::Node& Assembler::create(Located now) {
   return *slot;
 }
 
+void Assembler::remove(Node& node) {
+  node.deleted = true;
+  any_deleted_ = true;
+}
+
 template <typename Visit>
 Result<void> Assembler::for_each_above(const NodeId& node, const Visit& visit) {
   NodeId at = node;
@@ -56,79 +66,109 @@ Result<bool> Assembler::is_within(const NodeId& node, const NodeId& above) {
 }
 
 Result<bool> Assembler::is_gone(const NodeId& node) {
+  if (!any_deleted_) return false;
   bool gone = false;
   WEFT_DO(for_each_above(node, [&](const NodeId&, const Node& at) { return !(gone = gone || at.deleted); }));
   return gone;
 }
 
-Result<std::uint32_t> Assembler::depth(const NodeId& directory) {
-  std::uint32_t depth = 0;
-  WEFT_DO(for_each_above(directory, [&](const NodeId&, const Node&) { return ++depth, true; }));
-  return depth;
+Result<Assembler::Outcome> Assembler::outcome(const NodeId& node, Outcomes& known) {
+  std::vector<std::pair<NodeId, bool>> chain;  // with the node's own flag
+  Outcome above;
+  WEFT_DO(for_each_above(node, [&](const NodeId& at, const Node& here) {
+    const auto found = known.find(at);
+    if (found != known.end()) {
+      above = found->second;
+      return false;
+    }
+    chain.emplace_back(at, here.deleted);
+    return true;
+  }));
+  for (auto link = chain.rbegin(); link != chain.rend(); ++link) {
+    above.gone = above.gone || link->second;
+    if (++above.depth > kMaxDepth) return too_deep(link->first.hex());
+    known.emplace(link->first, above);
+  }
+  return above;
+}
+
+bool Assembler::stays_put(const Node& node) {
+  return node.base && node.base->parent == node.now.parent && node.base->entry.name == node.now.entry.name;
 }
 
 Result<std::vector<Assembler::Clash>> Assembler::clashes() {
   std::vector<Clash> clashes;
-  std::map<std::pair<NodeId, std::string>, NodeId> taken;
-  for (std::size_t i = 0; i < known_.size(); ++i) {  // finding may add to known_
+  Outcomes outcomes;
+  using Placed = std::map<std::string_view, NodeId>;
+  std::map<NodeId, Placed> placed;  // by directory
+  for (std::size_t i = 0; i < known_.size(); ++i) {  // following a chain may add to known_
     const NodeId id = known_[i];
-    WEFT_TRY(const Node* node, find(id));
-    const Located& now = node->now;
-    if (node->base && node->base->parent == now.parent && node->base->entry.name == now.entry.name) continue;
-    WEFT_TRY(const bool gone, is_gone(id));
-    if (gone) continue;
-    const auto [other, fresh] = taken.emplace(std::pair{now.parent, now.entry.name}, id);
-    if (!fresh) {
-      clashes.push_back({now.parent, now.entry.name, other->second, id});
-      continue;
-    }
-    // What was there before and stays.
-    WEFT_TRY(const Node* directory, find(now.parent));
-    if (!directory->base || directory->base->entry.kind != EntryKind::directory ||
-        is_empty_tree(directory->base->entry.id)) {
-      continue;
-    }
-    WEFT_TRY(const auto occupant, object::find_entry(reader_, directory->base->entry.id, now.entry.name));
-    if (!occupant || occupant->node == id) continue;
-    WEFT_TRY(const Node* staying, find(occupant->node));
-    if (staying == nullptr) {  // nobody names it, so it stays
-      clashes.push_back({now.parent, now.entry.name, occupant->node, id});
-      continue;
-    }
-    WEFT_TRY(const bool occupant_gone, is_gone(occupant->node));
-    if (!occupant_gone && staying->now.parent == now.parent && staying->now.entry.name == now.entry.name) {
-      clashes.push_back({now.parent, now.entry.name, occupant->node, id});
+    const Node& node = *nodes_.at(id);
+    if (stays_put(node)) continue;
+    WEFT_TRY(const Outcome outcome_of_node, outcome(id, outcomes));
+    if (outcome_of_node.gone) continue;
+    const auto [other, fresh] = placed[node.now.parent].emplace(node.now.entry.name, id);
+    if (!fresh) clashes.push_back({node.now.parent, node.now.entry.name, other->second, id});
+  }
+  // What was there before and stays.
+  for (const auto& [directory, names] : placed) {
+    WEFT_TRY(const Node* in, find(directory));
+    if (!in->base || is_empty_tree(in->base->entry.id)) continue;
+    WEFT_TRY(const auto occupants, occupants_of(in->base->entry.id, names));
+    for (const TreeEntry& occupant : occupants) {
+      const NodeId& coming = names.at(occupant.name);
+      if (occupant.node == coming) continue;
+      WEFT_TRY(const Node* staying, find(occupant.node));
+      bool stays = staying == nullptr;  // nobody names it
+      if (staying != nullptr && staying->now.parent == directory && staying->now.entry.name == occupant.name) {
+        WEFT_TRY(const Outcome end, outcome(occupant.node, outcomes));
+        stays = !end.gone;
+      }
+      if (stays) clashes.push_back({directory, occupant.name, occupant.node, coming});
     }
   }
   return clashes;
 }
 
+Result<object::Entries> Assembler::occupants_of(const ObjectId& tree, const std::map<std::string_view, NodeId>& names) {
+  object::Entries occupants;
+  if (names.size() <= kMaxSingleLookups) {
+    for (const auto& [name, unused] : names) {
+      WEFT_TRY(auto occupant, object::find_entry(reader_, tree, name));
+      if (occupant) occupants.push_back(*std::move(occupant));
+    }
+    return occupants;
+  }
+  WEFT_TRY(occupants, list_directory(reader_, tree));
+  std::erase_if(occupants, [&](const TreeEntry& entry) { return !names.contains(entry.name); });
+  return occupants;
+}
+
 Result<ObjectId> Assembler::build(ObjectWriter& writer) {
   using Edits = std::map<std::string, std::optional<TreeEntry>>;
   std::map<NodeId, Edits> edits;
-  std::vector<std::pair<NodeId, Located>> placed;
-  for (std::size_t i = 0; i < known_.size(); ++i) {
+  std::vector<const Node*> placed;
+  Outcomes outcomes;
+  for (std::size_t i = 0; i < known_.size(); ++i) {  // following a chain may add to known_
     const NodeId id = known_[i];
-    WEFT_TRY(const Node* node, find(id));
-    const Located now = node->now;
-    const std::optional<Located> base = node->base;
-    WEFT_TRY(const bool gone, is_gone(id));
-    const bool elsewhere = base && (base->parent != now.parent || base->entry.name != now.entry.name);
-    if (base && (gone || elsewhere)) {
-      WEFT_TRY(const bool directory_gone, is_gone(base->parent));
-      if (!directory_gone) edits[base->parent].emplace(base->entry.name, std::nullopt);
+    const Node& node = *nodes_.at(id);
+    WEFT_TRY(const Outcome end, outcome(id, outcomes));
+    const bool stays = stays_put(node);
+    if (node.base && (end.gone || !stays)) {
+      WEFT_TRY(const Outcome old_directory, outcome(node.base->parent, outcomes));
+      if (!old_directory.gone) edits[node.base->parent].emplace(node.base->entry.name, std::nullopt);
     }
-    if (gone || (base && !elsewhere && base->entry == now.entry)) continue;
-    placed.emplace_back(id, now);
-    if (!base && now.entry.kind == EntryKind::directory) edits.try_emplace(id);
+    if (end.gone || (stays && node.base->entry == node.now.entry)) continue;
+    placed.push_back(&node);
+    if (!node.base && node.now.entry.kind == EntryKind::directory) edits.try_emplace(id);
   }
-  for (const auto& [id, now] : placed) edits[now.parent][now.entry.name] = now.entry;
+  for (const Node* node : placed) edits[node->now.parent][node->now.entry.name] = node->now.entry;
 
   // Deepest first: what a directory becomes is an edit of the one above it.
   std::map<std::uint32_t, std::vector<NodeId>, std::greater<>> levels;
   for (const auto& [directory, unused] : edits) {
-    WEFT_TRY(const std::uint32_t level, depth(directory));
-    levels[level].push_back(directory);
+    WEFT_TRY(const Outcome end, outcome(directory, outcomes));
+    levels[end.depth].push_back(directory);
   }
   WEFT_TRY(const Node* root, find(NodeId{}));
   while (!levels.empty()) {

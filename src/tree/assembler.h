@@ -6,8 +6,6 @@
 // user at a time.
 #pragma once
 
-#include <deque>
-
 #include "tree/node_diff.h"
 
 namespace weft::tree {
@@ -29,6 +27,7 @@ class Assembler {
   Result<Node*> find(const NodeId& node);
   /// The node must not be known.
   Node& create(Located now);
+  void remove(Node& node);
   /// Whether `above` is `node` or on its chain to the root, as things are now.
   Result<bool> is_within(const NodeId& node, const NodeId& above);
   /// Whether the node is flagged, or a directory above it is.
@@ -45,15 +44,27 @@ class Assembler {
   Result<ObjectId> build(ObjectWriter& writer);
 
  private:
-  /// The node's directories, nearest first, the root excluded; at most kMaxDepth.
+  /// What holds of a node once all is done.
+  struct Outcome {
+    bool gone = false;
+    std::uint32_t depth = 0;
+  };
+  using Outcomes = std::unordered_map<NodeId, Outcome, IdHash>;
+
+  /// The node's chain, itself first, the root excluded; at most kMaxDepth. visit returns false to stop.
   template <typename Visit>
   Result<void> for_each_above(const NodeId& node, const Visit& visit);
-  Result<std::uint32_t> depth(const NodeId& directory);
+  /// Each directory of a chain is followed once for all nodes.
+  Result<Outcome> outcome(const NodeId& node, Outcomes& known);
+  static bool stays_put(const Node& node);
+  /// The entries of a directory that have one of these names.
+  Result<object::Entries> occupants_of(const ObjectId& tree, const std::map<std::string_view, NodeId>& names);
 
   const ObjectReader& reader_;
   Locate locate_;
-  std::map<NodeId, std::optional<Node>> nodes_;
-  std::deque<NodeId> known_;  // those of nodes_ that exist, in the order they became known
+  std::unordered_map<NodeId, std::optional<Node>, IdHash> nodes_;
+  std::vector<NodeId> known_;  // those of nodes_ that exist, in the order they became known
+  bool any_deleted_ = false;
 };
 
 }  // namespace weft::tree

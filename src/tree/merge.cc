@@ -101,7 +101,7 @@ class Merger {
   }
 
   static bool moved_apart(const NodeChange& ours, const NodeChange& theirs) {
-    return ours.moved() && theirs.moved() &&
+    return Side::places(ours) && Side::places(theirs) &&
            (ours.after->parent != theirs.after->parent || ours.after->entry.name != theirs.after->entry.name);
   }
 
@@ -141,11 +141,11 @@ class Merger {
         if (!fresh && at->second != node) met.insert(std::minmax(at->second, node));
       }
     }
+    // One of the two is listed, the created one if there is one: its path is the name on whichever side has it.
     for (const auto& [first, second] : met) {
       const bool both_new = created(first) && created(second);
-      for (const NodeId& node : {first, second}) {
-        block(node, both_new ? "both sides created this name" : "both sides gave this name to different things");
-      }
+      block(created(first) || !created(second) ? first : second,
+            both_new ? "both sides created this name" : "both sides gave this name to different things");
     }
   }
 
@@ -159,8 +159,7 @@ class Merger {
   std::optional<NodeId> merged_parent(const NodeId& node) const {
     const NodeChange* ours = ours_.find(node);
     const NodeChange* theirs = theirs_.find(node);
-    if (ours != nullptr && theirs != nullptr && ours->kept() && theirs->kept() && moved_apart(*ours, *theirs))
-      return std::nullopt;
+    if (ours != nullptr && theirs != nullptr && moved_apart(*ours, *theirs)) return std::nullopt;
     for (const NodeChange* change : {ours, theirs}) {
       if (change != nullptr && change->after && Side::places(*change)) return change->after->parent;
     }
@@ -221,7 +220,7 @@ class Merger {
         continue;
       }
       if (change->deleted()) {
-        here->deleted = true;
+        tree.remove(*here);
         continue;
       }
       if (change->moved()) {

@@ -52,6 +52,51 @@ RC_GTEST_PROP(Ops, UnrelatedTrees, ()) {
   RC_ASSERT(must(apply_ops(objects, objects, a, ops)) == b);
 }
 
+// Ops that fit no tree: refused, or the result is a tree like any other.
+RC_GTEST_PROP(Ops, GarbledOpsNeverMakeABrokenTree, ()) {
+  MemoryObjects objects;
+  const TreeModel before = random_tree(*rc::gen::arbitrary<std::uint32_t>(), *rc::gen::inRange(0, 30));
+  TreeModel after = before;
+  Editing(*rc::gen::arbitrary<std::uint32_t>(), 100000).edit(after, *rc::gen::inRange(1, 15));
+  const ObjectId a = before.write(objects), b = after.write(objects);
+  auto ops = must(derive_ops(objects, a, b));
+  std::mt19937 random(*rc::gen::arbitrary<std::uint32_t>());
+  for (int times = *rc::gen::inRange(1, 4); times > 0 && !ops.empty(); --times) {
+    Op& one = ops[random() % ops.size()];
+    Op& other = ops[random() % ops.size()];
+    switch (random() % 5) {
+      case 0:
+        std::swap(one, other);
+        break;
+      case 1:
+        ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(random() % ops.size()));
+        break;
+      case 2:
+        ops.push_back(Op(one));
+        break;
+      case 3:
+        if (auto *x = std::get_if<op::Move>(&one), *y = std::get_if<op::Move>(&other); x && y) std::swap(x->to, y->to);
+        break;
+      default:
+        if (auto *x = std::get_if<op::Move>(&one), *y = std::get_if<op::Move>(&other); x && y) {
+          x->to.directory = y->node;
+        } else if (auto* made = std::get_if<op::Create>(&one)) {
+          made->place.name = "a";
+        }
+    }
+  }
+  const auto applied = apply_ops(objects, objects, a, ops, &b);
+  const auto searched = apply_ops(objects, objects, a, ops);
+  RC_CLASSIFY(applied.has_value(), "applied");
+  RC_ASSERT(bool(applied) == bool(searched));
+  if (applied) {
+    RC_ASSERT(*applied == *searched);
+    RC_ASSERT(TreeModel::read(objects, *applied).write(objects) == *applied);
+  } else {
+    RC_ASSERT(applied.error().code == Code::invalid);
+  }
+}
+
 class OpsTest : public ::testing::Test {
  protected:
   NodeId add(TreeModel& tree, std::uint64_t number, NodeId parent, const char* name, const char* content) {

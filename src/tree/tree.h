@@ -119,7 +119,8 @@ struct NodeMerge {
     std::string reason;  ///< "both sides edited it", "edited here, deleted there", "both sides created this name", ...
     NodeId node;
   };
-  std::vector<Blocked> blocked;  ///< one a node, sorted by path; "here" is ours, "there" theirs
+  std::vector<Blocked>
+      blocked;  ///< one a node (of two at one name, one), sorted by path; "here" is ours, "there" theirs
 };
 /// Symmetric: with the sides exchanged, the same tree, or the same nodes blocked. Reads what differs from the base on
 /// either side and nothing else (base equal to a side: nothing at all). Two nodes at one name are blocked even when
