@@ -75,7 +75,7 @@ Result<Overwrite> prepare_overwrite(Repository& repository, store::Transaction& 
   WEFT_TRY(const ObjectId at_tree, tree_of(snapshot, state.at));
   work::ScanOptions options = files.scan_options();
   options.paths = paths;
-  WEFT_TRY(auto recorded, work::record(files.tree(), snapshot, transaction, at_tree, options));
+  WEFT_TRY(auto recorded, work::record(files.tree(), transaction.reader(), transaction, at_tree, options));
   if (unkept != nullptr) {
     *unkept = recorded.status.warnings;
   } else if (!recorded.status.warnings.empty()) {
@@ -115,7 +115,11 @@ Result<InTheWay> in_the_way(const object::ObjectReader& reader, const ObjectId& 
   for (const work::StatusEntry& entry : status.entries) {
     if (entry.change == work::Change::added || entry.change == work::Change::moved) {
       WEFT_TRY(const bool was_there, occupied(reader, from, entry.path));
-      WEFT_TRY(const bool will_be_there, occupied(reader, to, entry.path));
+      WEFT_TRY(bool will_be_there, occupied(reader, to, entry.path));
+      if (will_be_there && entry.kind == object::EntryKind::directory) {
+        WEFT_TRY(const auto there, tree::find_path(reader, to, entry.path));
+        if (there && there->kind == object::EntryKind::directory) will_be_there = false;  // it is there already
+      }
       if (will_be_there && !was_there) out.untracked.push_back(entry.path);
       if (entry.change == work::Change::added) continue;
     }

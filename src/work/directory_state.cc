@@ -187,40 +187,61 @@ StateUpdate::StateUpdate(std::shared_ptr<const DirectoryState> old, std::int64_t
       dropped_(old_->size(), false) {}
 
 void StateUpdate::put(StateEntry entry, bool seen_late) {
-  const std::size_t index = old_->find(entry.path);
-  if (index != DirectoryState::kNone && !dropped_[index]) {
-    const StateEntry known = old_->entry(index);
-    if (known.kind == entry.kind && known.node == entry.node && known.id == entry.id && known.stamp == entry.stamp) {
-      if (known.racy) confirmed_.push_back(index);
-      return;
-    }
-  }
-  changed_ = true;
   std::string path(entry.path);
-  puts_.push_back({std::move(path), entry, seen_late});
+  const auto [at, fresh] = put_index_.try_emplace(path, puts_.size());
+  Put put{std::move(path), entry, seen_late ? Seen::written : Seen::begun};
+  if (fresh) {
+    puts_.push_back(std::move(put));
+  } else {
+    puts_[at->second] = std::move(put);
+  }
 }
 
 void StateUpdate::drop(std::size_t index) {
-  changed_ = true;
   std::fill(dropped_.begin() + static_cast<std::ptrdiff_t>(index),
             dropped_.begin() + static_cast<std::ptrdiff_t>(old_->end(index)), true);
 }
 
-void StateUpdate::confirm(std::size_t index) { confirmed_.push_back(index); }
+void StateUpdate::confirm(std::size_t index) {
+  const StateEntry entry = old_->entry(index);
+  put(entry);
+}
 
-void StateUpdate::set_node(std::string_view path, const NodeId& node) {
-  for (Put& put : puts_) {
-    if (put.path == path) put.entry.node = node;
+void StateUpdate::set_node(const std::string& path, const NodeId& node) {
+  const auto known = put_index_.find(path);
+  if (known != put_index_.end()) {
+    puts_[known->second].entry.node = node;
+    return;
   }
+  const std::size_t index = old_->find(path);
+  if (index == DirectoryState::kNone || dropped_[index]) return;
+  StateEntry entry = old_->entry(index);
+  if (entry.node == node) return;
+  entry.node = node;
+  put_index_.emplace(path, puts_.size());
+  puts_.push_back({path, entry, Seen::before});
+}
+
+bool StateUpdate::says_something_new(const Target& target) const {
+  if (old_->head() != target.head) return true;
+  std::vector<bool> still_there(old_->size(), false);
+  for (const Put& put : puts_) {
+    const std::size_t index = old_->find(put.path);
+    if (index == DirectoryState::kNone) return true;
+    const StateEntry known = old_->entry(index);
+    const StateEntry& now = put.entry;
+    if (known.kind != now.kind || known.node != now.node || known.id != now.id || known.stamp != now.stamp) return true;
+    if (known.racy && put.seen != Seen::before && !is_racy(now.stamp, begun_ns_)) return true;
+    still_there[index] = true;
+  }
+  for (std::size_t i = 0; i < dropped_.size(); ++i) {
+    if (dropped_[i] && !still_there[i]) return true;
+  }
+  return false;
 }
 
 Result<void> StateUpdate::write(Env& env, const Target& target) {
-  if (!changed_ && old_->head() == target.head) {
-    const bool settled = std::any_of(confirmed_.begin(), confirmed_.end(), [&](std::size_t index) {
-      return !dropped_[index] && !is_racy(old_->entry(index).stamp, begun_ns_);
-    });
-    if (!settled) return {};
-  }
+  if (!says_something_new(target)) return {};
   const std::string temporary = target.path + ".new-" + env.random.id<Id<struct TemporaryTag, 4>>().hex();
   auto file = env.fs.open(temporary, OpenMode::create_new);
   if (!file && file.error().code == Code::not_found) {
@@ -240,14 +261,8 @@ Result<void> StateUpdate::write(Env& env, const Target& target) {
     seen_ns = written_ns = 0;
   }
 
-  for (const std::size_t index : confirmed_) {
-    if (dropped_[index]) continue;
-    dropped_[index] = true;
-    const StateEntry entry = old_->entry(index);
-    puts_.push_back({std::string(entry.path), entry, false});
-  }
-  confirmed_.clear();
-  std::stable_sort(puts_.begin(), puts_.end(), [](const Put& a, const Put& b) { return path_less(a.path, b.path); });
+  // Indices in put_index_ mean nothing from here on: an update is written once.
+  std::sort(puts_.begin(), puts_.end(), [](const Put& a, const Put& b) { return path_less(a.path, b.path); });
 
   Bytes entries;
   Bytes paths;
@@ -275,16 +290,16 @@ Result<void> StateUpdate::write(Env& env, const Target& target) {
     ++count;
   };
   std::size_t next_old = 0;
-  for (std::size_t i = 0; i < puts_.size(); ++i) {
-    if (i + 1 < puts_.size() && puts_[i + 1].path == puts_[i].path) continue;  // a later put of the same path counts
-    Put& put = puts_[i];
+  for (Put& put : puts_) {
     for (; next_old < old_->size() && path_less(old_->path(next_old), put.path); ++next_old) {
       if (!dropped_[next_old]) emit(old_->entry(next_old));
     }
     if (next_old < old_->size() && old_->path(next_old) == put.path) ++next_old;
     put.entry.path = put.path;
-    put.entry.racy =
-        put.entry.kind != EntryKind::directory && is_racy(put.entry.stamp, put.seen_late ? written_ns : seen_ns);
+    if (put.seen != Seen::before) {
+      put.entry.racy = put.entry.kind != EntryKind::directory &&
+                       is_racy(put.entry.stamp, put.seen == Seen::written ? written_ns : seen_ns);
+    }
     emit(put.entry);
   }
   for (; next_old < old_->size(); ++next_old) {

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/env.h"
@@ -107,8 +108,8 @@ class StateUpdate {
   void drop(std::size_t index);
   /// Entry `index` (racy, DS2) was read again and is as it was.
   void confirm(std::size_t index);
-  /// Gives what is at `path` a node, if an entry was put there.
-  void set_node(std::string_view path, const NodeId& node);
+  /// Which node is at `path`, where that is known; without an entry for the path there is nothing to say it of.
+  void set_node(const std::string& path, const NodeId& node);
 
   struct Target {
     std::string path;
@@ -116,22 +117,24 @@ class StateUpdate {
     std::uint64_t inode = 0;
     ObjectId head;
   };
-  /// Writes unless the file would say the same as before.
+  /// Once. Writes unless the file would say the same as before.
   Result<void> write(Env& env, const Target& target);
 
  private:
+  /// Against which moment an entry is racy; `before`: nothing was looked at, it stays what it was.
+  enum class Seen : std::uint8_t { begun, written, before };
   struct Put {
     std::string path;
     StateEntry entry;  ///< its `path` is set when written
-    bool seen_late;
+    Seen seen;
   };
+  bool says_something_new(const Target& target) const;
   std::shared_ptr<const DirectoryState> old_;
   std::int64_t begun_monotonic_ns_;
   std::int64_t begun_ns_;
-  std::vector<Put> puts_;
+  std::vector<Put> puts_;  ///< one per path
+  std::unordered_map<std::string, std::size_t> put_index_;
   std::vector<bool> dropped_;
-  std::vector<std::size_t> confirmed_;
-  bool changed_ = false;
 };
 
 }  // namespace weft::work

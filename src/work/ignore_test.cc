@@ -73,7 +73,7 @@ TEST(Ignore, OrderOfTheFiles) {
 
 // ---- against git
 
-constexpr int kTrees = 60;
+constexpr int kTrees = 30;
 constexpr unsigned kSeed = 20240817;
 
 std::string shell_quoted(const std::string& text) {

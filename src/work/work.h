@@ -1,15 +1,18 @@
 // The working tree of one workspace: what is in it, how it differs from the head, how it is recorded, how a version is
-// written out. Everything here works on a HostDir, an ObjectReader and a directory state; it knows no store, ref or verb.
+// written out. Everything here works on a HostDir, an ObjectReader and a directory state; it knows no store, ref or
+// verb.
 //
 // Invariants:
 //   W1  `.git` and `.weft` (object::name_is_reserved) are never content and never written out; such paths in a tree are
 //       skipped and named in `warnings` (CASES C18).
 //   W2  Directory state is a cache: deleting it costs time and nothing else, except that `written_by` knowledge of what
 //       weft itself wrote (which decides what may be overwritten) is then derived by comparing content with the head.
-//   W3  Checkout never overwrites or removes what it does not know: a file whose content is not what the old tree says, or
+//   W3  Checkout never overwrites or removes what it does not know: a file whose content is not what the old tree says,
+//   or
 //       an untracked or ignored file in the way, refuses the whole checkout before anything is touched, by name.
-//   W4  Killed anywhere, a checkout leaves every path either old or new; status tells the truth; running it again finishes.
-//   W5  An entry whose mtime is not older than the clock's grain before the state was written is re-read (racy, CASES C10).
+//   W4  Killed anywhere, a checkout leaves every path either old or new; status tells the truth; running it again
+//   finishes. W5  An entry whose mtime is not older than the clock's grain before the state was written is re-read
+//   (racy, CASES C10).
 #pragma once
 
 #include <cstdint>
@@ -41,18 +44,24 @@ struct IgnoreOptions {
 
 enum class Change : std::uint8_t { added, modified, deleted, moved, mode, type };
 
+/// One per node that differs. A directory has an entry only where nothing in it says the same: added or deleted without
+/// recorded content, or moved (what merely moved along has none).
 struct StatusEntry {
   Change change;
   std::string path;
-  std::string old_path;         ///< moved: where the head has it
-  bool content_changed = false; ///< moved or mode as well as edited
+  std::string old_path;                              ///< moved: where the head has it
+  bool content_changed = false;                      ///< moved or mode as well as edited
+  bool mode_changed = false;                         ///< moved or modified with another mode as well
+  object::EntryKind kind = object::EntryKind::file;  ///< what it is now (deleted: was)
 };
 
 struct ScanOptions {
   IgnoreOptions ignore;
   bool list_ignored = false;
-  std::vector<std::string> paths;  ///< only at or below these; empty: everything
-  /// New files above this many bytes are left out with a warning; 0: no limit. Paths named exactly in `paths` are exempt.
+  /// Only at or below these; empty: everything. One that is nowhere is no error: callers know what they were asked.
+  std::vector<std::string> paths;
+  /// New files above this many bytes are left out with a warning; 0: no limit. Paths named exactly in `paths` are
+  /// exempt.
   std::uint64_t max_new_file_bytes = 0;
 };
 
@@ -62,9 +71,9 @@ struct Warning {
 };
 
 struct Status {
-  std::vector<StatusEntry> entries;   ///< sorted by path
-  std::vector<std::string> ignored;   ///< topmost ignored paths, directories with '/' behind
-  std::vector<Warning> warnings;      ///< paths that could not be read, are no file, directory or link, ...
+  std::vector<StatusEntry> entries;  ///< sorted by path
+  std::vector<std::string> ignored;  ///< topmost ignored paths, directories with '/' behind
+  std::vector<Warning> warnings;     ///< paths that could not be read, are no file, directory or link, ...
   std::uint64_t files_seen = 0, files_read = 0;
 };
 
@@ -73,22 +82,25 @@ Result<Status> status(const WorkTree& tree, const object::ObjectReader& reader, 
                       const ScanOptions& options);
 
 struct Recorded {
-  ObjectId tree;                  ///< the new root
-  std::vector<object::Op> ops;    ///< derive_ops(head, tree)
-  Status status;                  ///< what was recorded
+  ObjectId tree;                ///< the new root
+  std::vector<object::Op> ops;  ///< derive_ops(head, tree)
+  Status status;                ///< what was recorded
   /// Call after the change is durable: makes the directory state say that these files are what `tree` has.
   std::function<Result<void>()> accept;
 };
-/// Reads what differs, puts blobs and trees into `writer`. Each file is one consistent read: stat, read, stat, again while it
-/// moves, and after 3 tries named in warnings and left at the head's content (CASES C11). Node ids: kept for known paths
-/// and recognised moves (inode first, then equal content, then similarity), random for new ones.
+/// Reads what differs, puts blobs and trees into `writer`. Each file is one consistent read: stat, read, stat, again
+/// while it moves, and after 3 tries named in warnings and left at the head's content (CASES C11). Node ids: kept for
+/// known paths and recognised moves (inode first, then equal content, then similarity), random for new ones.
+/// `reader` must show what `writer` was given as well (store::Transaction::reader()). `env` and `root` of the tree must
+/// outlive `accept`.
 Result<Recorded> record(const WorkTree& tree, const object::ObjectReader& reader, object::ObjectWriter& writer,
                         const ObjectId& head, const ScanOptions& options);
 
 struct CheckoutOptions {
   IgnoreOptions ignore;
   std::vector<std::string> paths;  ///< only at or below these; empty: everything
-  /// Overwrite local edits of tracked files (`restore`, `switch` after it recorded them); untracked files are still safe.
+  /// Overwrite local edits of tracked files (`restore`, `switch` after it recorded them); untracked files are still
+  /// safe.
   bool overwrite_edits = false;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
@@ -96,9 +108,9 @@ struct CheckoutReport {
   std::uint64_t written = 0, removed = 0, kept = 0;
   std::vector<Warning> warnings;
 };
-/// Brings the working tree from `from` to `to`. Local edits of files that do not differ between the two are carried over; of
-/// files that do: refused (Code::refused, details "path" each), nothing touched. Content streams to a temporary and is
-/// renamed; an unchanged file is not touched. Also used to finish a checkout that was killed.
+/// Brings the working tree from `from` to `to`. Local edits of files that do not differ between the two are carried
+/// over; of files that do: refused (Code::refused, details "path" each), nothing touched. Content streams to a
+/// temporary and is renamed; an unchanged file is not touched. Also used to finish a checkout that was killed.
 Result<CheckoutReport> checkout(const WorkTree& tree, const object::ObjectReader& reader, const ObjectId& from,
                                 const ObjectId& to, const CheckoutOptions& options);
 
