@@ -16,7 +16,8 @@ namespace weft::object {
 enum class ObjectKind : std::uint8_t { blob = 1, tree = 2, change = 3 };
 std::string_view name(ObjectKind kind);
 
-/// Blobs from this size on are streamed through a pack; they are never asked for as one Bytes by code that can avoid it.
+/// Blobs from this size on are streamed through a pack; they are never asked for as one Bytes by code that can avoid
+/// it.
 inline constexpr std::uint64_t kLargeBlobBytes = 1u << 20;
 
 /// Produces bytes in pieces: read() fills up to out.size() bytes and returns how many; 0 means the end.
@@ -38,8 +39,8 @@ class ObjectReader {
   virtual Result<std::uint64_t> blob_size(const ObjectId& id) const = 0;
 };
 
-/// Where new objects go. What was put is readable through the same object's reader side at once (see store::Transaction)
-/// and durable only when the transaction is. Not thread-safe unless said otherwise.
+/// Where new objects go. What was put is readable through the same object's reader side at once (see
+/// store::Transaction) and durable only when the transaction is. Not thread-safe unless said otherwise.
 class ObjectWriter {
  public:
   virtual ~ObjectWriter() = default;

@@ -1,4 +1,5 @@
-// Version: an antichain of changes (usually one), sorted, at most 64. Empty means "before the first change": the empty tree.
+// Version: an antichain of changes (usually one), sorted, at most 64. Empty means "before the first change": the empty
+// tree.
 #pragma once
 
 #include <vector>
