@@ -53,7 +53,7 @@ class Log::Context final : public AppendContext {
     if (position >= enqueued_.position) return weft::damaged(fmt::format("the log has no bytes at position {}", position));
     length = std::min(length, enqueued_.position - position);
     if (in_ring(position)) return log_.ring_read(position, length, scratch_);
-    WEFT_TRY(const ByteView rest, log_.segments_.view_rest(position, keep_));
+    WEFT_TRY(const ByteView rest, log_.segments_.view_until(position, durable_, keep_));
     return rest.substr(0, length);
   }
 

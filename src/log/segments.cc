@@ -46,7 +46,7 @@ Result<Segments::Mapped> Segments::mapped(std::uint64_t position, std::uint64_t 
     WEFT_TRY(const std::uint64_t size, file->size());
     found = mappings_.emplace(start, Mapped{std::move(mapping), std::min(size, segment_bytes_)}).first;
   }
-  if (found->second.file_size < need) {  // it may have grown since
+  if (found->second.file_size < need && !found->second.sealed) {  // it may have grown since
     WEFT_TRY(const auto status, env_.fs.status(path_of(position)));
     found->second.file_size = std::min(status.size, segment_bytes_);
   }
@@ -63,6 +63,26 @@ Result<ByteView> Segments::view(std::uint64_t position, std::uint64_t length, st
   }
   keep = found->mapping;
   return keep->bytes().substr(offset, length);
+}
+
+Result<ByteView> Segments::view_until(std::uint64_t position, std::uint64_t end, std::shared_ptr<Mapping>& keep) {
+  const std::uint64_t offset = position % segment_bytes_;
+  const bool sealed = end > segment_end(position);
+  const std::uint64_t want = std::min(end, segment_end(position)) - segment_start(position);
+  auto found = mapped(position, want);
+  if (!found && found.error().code != Code::not_found) return std::move(found).error();
+  // A segment left early ends before its full size.
+  const std::uint64_t stop = !found ? 0 : sealed ? found->file_size : std::min(want, found->file_size);
+  if (position >= end || offset >= stop || (!sealed && stop < want)) {
+    return damaged(fmt::format("{} ends before offset {}", path_of(position), sealed ? offset : want),
+                   "run `weft verify` to see what is affected");
+  }
+  if (sealed && !found->sealed) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (const auto entry = mappings_.find(segment_start(position)); entry != mappings_.end()) entry->second.sealed = true;
+  }
+  keep = found->mapping;
+  return keep->bytes().substr(offset, stop - offset);
 }
 
 Result<ByteView> Segments::view_rest(std::uint64_t position, std::shared_ptr<Mapping>& keep) {

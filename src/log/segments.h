@@ -50,7 +50,10 @@ class Segments {
   /// A view of [position, position + length), which must be written already and within one segment. Valid while `keep` is
   /// held. damaged when the file is shorter or missing.
   Result<ByteView> view(std::uint64_t position, std::uint64_t length, std::shared_ptr<Mapping>& keep);
-  /// All of the segment from `position` to the end of its file (or of the segment).
+  /// From `position` to `end` (a position that is written), or to the end of position's segment if that comes first. Costs no
+  /// system call where that was seen to be there before.
+  Result<ByteView> view_until(std::uint64_t position, std::uint64_t end, std::shared_ptr<Mapping>& keep);
+  /// All of the segment from `position` to the end of its file as it is now.
   Result<ByteView> view_rest(std::uint64_t position, std::shared_ptr<Mapping>& keep);
 
   /// The segment's file, opened for writing and kept.
@@ -79,6 +82,7 @@ class Segments {
   struct Mapped {
     std::shared_ptr<Mapping> mapping;
     std::uint64_t file_size = 0;
+    bool sealed = false;  ///< the log goes on in a later segment: this one's size is final
   };
   Result<Mapped> mapped(std::uint64_t position, std::uint64_t need);
 

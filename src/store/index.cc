@@ -132,7 +132,7 @@ Result<std::vector<std::shared_ptr<const object::PackReader>>> Index::tail_packs
     const std::uint64_t position = state_.packs[which][i].load(std::memory_order_relaxed);
     if (position >= bound) continue;
     std::shared_ptr<Mapping> keep;
-    WEFT_TRY(const ByteView bytes, segments_.view_rest(position, keep));
+    WEFT_TRY(const ByteView bytes, segments_.view_until(position, bound, keep));
     const auto frame = log::parse_frame(bytes, position);
     if (!frame) return damaged(fmt::format("the log holds no transaction at position {}", position));
     WEFT_TRY(const Payload payload, decode_payload(frame->payload));

@@ -43,9 +43,9 @@ Result<T> use_object(Store::State& store, std::uint64_t bound, ObjectKind kind, 
 }
 
 /// The record at a position of the log; nullopt when another thing lies there.
-Result<std::optional<object::Record>> record_at(Store::State& store, std::uint64_t position, ObjectKind kind,
-                                                const ObjectId& id, std::shared_ptr<Mapping>& keep) {
-  WEFT_TRY(const ByteView bytes, store.segments.view_rest(position, keep));
+Result<std::optional<object::Record>> record_at(Store::State& store, std::uint64_t bound, std::uint64_t position,
+                                                ObjectKind kind, const ObjectId& id, std::shared_ptr<Mapping>& keep) {
+  WEFT_TRY(const ByteView bytes, store.segments.view_until(position, bound, keep));
   auto record = object::decode_record(bytes);
   if (!record) {
     return damaged(fmt::format("no object record at log position {}", position), "run `weft verify` to see what is affected");
@@ -67,7 +67,7 @@ Result<Bytes> read_object(Store::State& store, std::uint64_t bound, ObjectKind k
       return std::optional<Bytes>(std::move(bytes));
     }
     std::shared_ptr<Mapping> keep;
-    WEFT_TRY(const auto record, record_at(store, found.position, kind, id, keep));
+    WEFT_TRY(const auto record, record_at(store, bound, found.position, kind, id, keep));
     if (!record) return std::optional<Bytes>{};
     WEFT_TRY(Bytes bytes, record_content(*record));
     return std::optional<Bytes>(std::move(bytes));
@@ -90,7 +90,7 @@ Result<bool> Snapshot::contains(ObjectKind kind, const ObjectId& id) const {
                                 [&](const Found& place) -> Result<std::optional<bool>> {
                                   if (place.pack) return std::optional<bool>(true);
                                   std::shared_ptr<Mapping> keep;
-                                  WEFT_TRY(const auto record, record_at(*state_->store, place.position, kind, id, keep));
+                                  WEFT_TRY(const auto record, record_at(*state_->store, state_->durable.position, place.position, kind, id, keep));
                                   return record ? std::optional<bool>(true) : std::nullopt;
                                 });
   if (found) return true;
@@ -107,7 +107,7 @@ Result<std::uint64_t> Snapshot::blob_size(const ObjectId& id) const {
           return std::optional<std::uint64_t>(size);
         }
         std::shared_ptr<Mapping> keep;
-        WEFT_TRY(const auto record, record_at(*state_->store, found.position, ObjectKind::blob, id, keep));
+        WEFT_TRY(const auto record, record_at(*state_->store, state_->durable.position, found.position, ObjectKind::blob, id, keep));
         return record ? std::optional<std::uint64_t>(record->raw_size) : std::nullopt;
       });
 }
@@ -122,7 +122,7 @@ Result<std::unique_ptr<object::ByteSource>> Snapshot::open_blob(const ObjectId& 
                               }
                               std::shared_ptr<Mapping> keep;
                               WEFT_TRY(const auto record,
-                                       record_at(*state_->store, found.position, ObjectKind::blob, id, keep));
+                                       record_at(*state_->store, state_->durable.position, found.position, ObjectKind::blob, id, keep));
                               if (!record) return std::optional<Source>{};
                               WEFT_TRY(Bytes bytes, record_content(*record));
                               return std::optional<Source>(std::make_unique<object::OwnedSource>(std::move(bytes)));
@@ -153,7 +153,7 @@ Result<std::vector<ObjectId>> Snapshot::find_by_prefix(ObjectKind kind, std::str
           ids.insert(*key);
         } else if (!found.pack) {
           std::shared_ptr<Mapping> keep;
-          WEFT_TRY(const ByteView bytes, state->store->segments.view_rest(found.position, keep));
+          WEFT_TRY(const ByteView bytes, state->store->segments.view_until(found.position, state->durable.position, keep));
           WEFT_TRY(const auto record, object::decode_record(bytes));
           if (record.kind == kind && record.id.hex().starts_with(hex_digits)) ids.insert(record.id);
         }
@@ -167,15 +167,16 @@ Result<std::vector<ObjectId>> Snapshot::find_by_prefix(ObjectKind kind, std::str
 namespace {
 
 /// The change a delta or git entry leads to, and the entry's own key.
-Result<std::optional<std::pair<Key, ChangeId>>> link_at(Store::State& store, EntryKind kind, std::uint64_t position) {
+Result<std::optional<std::pair<Key, ChangeId>>> link_at(Store::State& store, std::uint64_t bound, EntryKind kind,
+                                                          std::uint64_t position) {
   std::shared_ptr<Mapping> keep;
   auto& segments = store.segments;
-  WEFT_TRY(const ByteView bytes, segments.view_rest(position, keep));
+  WEFT_TRY(const ByteView bytes, segments.view_until(position, bound, keep));
   const auto link = decode_link(kind, bytes, position);
   if (!link) return std::optional<std::pair<Key, ChangeId>>{};
   if (link->change) return std::optional(std::pair(link->key, *link->change));
   std::shared_ptr<Mapping> keep_record;
-  WEFT_TRY(const ByteView record_bytes, segments.view_rest(link->record_position, keep_record));
+  WEFT_TRY(const ByteView record_bytes, segments.view_until(link->record_position, bound, keep_record));
   WEFT_TRY(const auto record, object::decode_record(record_bytes));
   if (record.kind != ObjectKind::change) return std::optional<std::pair<Key, ChangeId>>{};
   return std::optional(std::pair(link->key, record.id));
@@ -188,7 +189,7 @@ Result<std::vector<ChangeId>> Snapshot::find_by_delta(const DeltaId& delta) cons
   std::set<ChangeId> changes;
   WEFT_DO(state_->store->index.find(EntryKind::delta, key, state_->durable.position,
                                     [&](const Found& found) -> Result<bool> {
-                                      WEFT_TRY(const auto link, link_at(*state_->store, EntryKind::delta, found.position));
+                                      WEFT_TRY(const auto link, link_at(*state_->store, state_->durable.position, EntryKind::delta, found.position));
                                       if (link && link->first == key) changes.insert(link->second);
                                       return true;
                                     }));
@@ -200,7 +201,7 @@ Result<std::optional<ChangeId>> Snapshot::find_git_commit(const GitId& id) const
   std::optional<ChangeId> change;
   WEFT_DO(state_->store->index.find(EntryKind::git, key, state_->durable.position,
                                     [&](const Found& found) -> Result<bool> {
-                                      WEFT_TRY(const auto link, link_at(*state_->store, EntryKind::git, found.position));
+                                      WEFT_TRY(const auto link, link_at(*state_->store, state_->durable.position, EntryKind::git, found.position));
                                       if (link && link->first == key) change = link->second;
                                       return !change.has_value();
                                     }));
@@ -212,7 +213,7 @@ Result<std::vector<GitId>> Snapshot::find_git_prefix(std::string_view hex_digits
   WEFT_DO(state_->store->index.find_prefix(
       EntryKind::git, hex_digits, state_->durable.position,
       [&](const std::optional<Key>&, const Found& found) -> Result<bool> {
-        WEFT_TRY(const auto link, link_at(*state_->store, EntryKind::git, found.position));
+        WEFT_TRY(const auto link, link_at(*state_->store, state_->durable.position, EntryKind::git, found.position));
         if (!link) return true;
         const GitId id = GitId::from_bytes(link->first.view().substr(0, GitId::kSize));
         if (id.hex().starts_with(hex_digits)) ids.insert(id);
@@ -227,7 +228,9 @@ Result<std::vector<GitId>> Snapshot::find_git_prefix(std::string_view hex_digits
 
 Result<Move> Snapshot::State::move_at(std::uint64_t position) const {
   std::shared_ptr<Mapping> keep;
-  WEFT_TRY(const ByteView bytes, store->segments.view_rest(position, keep));
+  // Of a ref that moved on meanwhile, the newest move lies behind this snapshot's own position.
+  const std::uint64_t end = position < durable.position ? durable.position : store->log.durable().position;
+  WEFT_TRY(const ByteView bytes, store->segments.view_until(position, std::max(end, position + 1), keep));
   auto move = decode_move(bytes, position);
   if (!move) {
     return damaged(fmt::format("no ref move at log position {}", position), "run `weft verify` to see what is affected");
@@ -281,7 +284,7 @@ Result<std::vector<Ref>> Snapshot::refs(std::string_view prefix) const {
 
 Result<Snapshot::State::FrameView> Snapshot::State::frame_at(std::uint64_t position) const {
   FrameView view;
-  WEFT_TRY(const ByteView bytes, store->segments.view_rest(position, view.keep));
+  WEFT_TRY(const ByteView bytes, store->segments.view_until(position, durable.position, view.keep));
   const auto header = log::parse_header(bytes, position);
   if (!header || header->length > bytes.size()) {
     return damaged(fmt::format("no transaction at log position {}", position), "run `weft verify` to see what is affected");
@@ -380,7 +383,7 @@ Result<void> Snapshot::for_each_object(const std::function<Result<void>(ObjectKi
                                             if (key) return visit(kind, *key);
                                             std::shared_ptr<Mapping> keep;
                                             WEFT_TRY(const ByteView bytes,
-                                                     state_->store->segments.view_rest(found.position, keep));
+                                                     state_->store->segments.view_until(found.position, state_->durable.position, keep));
                                             WEFT_TRY(const auto record, object::decode_record(bytes));
                                             return visit(kind, record.id);
                                           }));

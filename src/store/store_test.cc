@@ -18,7 +18,7 @@ object::Change change_of(const std::vector<ChangeId>& parents, std::uint64_t lam
   return change;
 }
 
-DeltaId delta() { return DeltaId::from_bytes(sha256("delta").view()); }
+DeltaId delta_of(std::string_view message) { return DeltaId::from_bytes(sha256(message).view()); }
 
 class StoreTest : public testing::Test {
  protected:
@@ -31,7 +31,7 @@ class StoreTest : public testing::Test {
   Result<Committed> commit(const std::string& ref, const std::optional<Version>& expected, std::string message,
                            ChangeId* id = nullptr) {
     WEFT_TRY(auto transaction, store_->begin());
-    WEFT_TRY(const ChangeId change, transaction.put_change(change_of({}, 1, std::move(message)), delta()));
+    WEFT_TRY(const ChangeId change, transaction.put_change(change_of({}, 1, message), delta_of(message)));
     if (id != nullptr) *id = change;
     RefEdit edit;
     edit.name = ref;
@@ -65,7 +65,7 @@ TEST_F(StoreTest, WhatWasCommittedIsThereForEveryReader) {
     const auto found = snapshot->find_by_prefix(ObjectKind::change, id.hex().substr(0, 6), 10);
     ASSERT_TRUE(found);
     EXPECT_EQ(*found, std::vector<ObjectId>{id});
-    const auto same = snapshot->find_by_delta(delta());
+    const auto same = snapshot->find_by_delta(delta_of("one"));
     ASSERT_TRUE(same);
     EXPECT_EQ(*same, std::vector<ChangeId>{id});
     auto again = Store::open(env_, directory());

@@ -102,19 +102,31 @@ class Verifier {
 
   /// The index must lead to every record of the log.
   Result<void> indexed(EntryKind kind, const Key& key, std::uint64_t position) {
+    if (kind == EntryKind::delta) {  // many changes may have one delta: look each up once
+      auto [places, fresh] = delta_places_.try_emplace(key);
+      if (fresh) {
+        WEFT_DO(store_.index.find(kind, key, snapshot_.position(), [&](const Found& found) -> Result<bool> {
+          places->second.insert(found.position);
+          return true;
+        }));
+      }
+      if (!places->second.contains(position)) add_unindexed(position);
+      return {};
+    }
     bool there = false;
     auto looked = kind == EntryKind::ref ? Result<void>() : store_.index.find(kind, key, snapshot_.position(),
                                                                                [&](const Found& found) -> Result<bool> {
       // The same object may also lie elsewhere; for links and operations the place itself must be named.
-      there = kind <= EntryKind::change || kind == EntryKind::git || kind == EntryKind::pack || found.position == position;
+      there = kind != EntryKind::operation || found.position == position;
       return !there;
     });
     if (kind == EntryKind::ref) there = true;  // judged by refs(): only the newest move is indexed
-    if (!looked || !there) {
-      add({fmt::format("the index does not lead to log position {}", position), "lookups of what lies there",
-           "run `weft repair`: the index is rebuilt from the log"});
-    }
+    if (!looked || !there) add_unindexed(position);
     return {};
+  }
+  void add_unindexed(std::uint64_t position) {
+    add({fmt::format("the index does not lead to log position {}", position), "lookups of what lies there",
+         "run `weft repair`: the index is rebuilt from the log"});
   }
 
   Result<void> packs() {
@@ -216,6 +228,7 @@ class Verifier {
   const std::function<void(std::uint64_t, std::uint64_t)>& progress_;
   VerifyReport report_;
   std::vector<std::pair<PackName, std::uint64_t>> pack_names_;
+  std::unordered_map<Key, std::unordered_set<std::uint64_t>, IdHash> delta_places_;
   std::unordered_set<std::pair<EntryKind, Key>, KeyHash> damaged_objects_, missing_;
 };
 
