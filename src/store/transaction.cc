@@ -407,6 +407,7 @@ Result<object::ObjectWriter::StoredBlob> Transaction::put_blob(object::ByteSourc
 }
 
 Result<ChangeId> Transaction::put_change(const object::Change& change, const DeltaId& delta) {
+  WEFT_DO(object::check_change(change));
   const Bytes encoded = object::encode_change(change);
   const ChangeId id = object::change_id(encoded);
   WEFT_DO(put_with_id(ObjectKind::change, id, encoded));
