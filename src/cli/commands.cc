@@ -29,6 +29,8 @@ namespace weft::cli {
   X("undo", cmd_undo, "take back an operation")                                       \
   X("redo", cmd_redo, "take back an undo")                                            \
   X("op log", cmd_op_log, "list operations, newest first")                            \
+  X("config set", cmd_config_set, "set a value in your configuration")                \
+  X("config list", cmd_config_list, "list your configuration")                        \
   X("verify", cmd_verify, "check the store")                                          \
   X("repair", cmd_repair, "rebuild what can be rebuilt")                              \
   X("git import", cmd_git_import, "bring in a git repository's history")              \

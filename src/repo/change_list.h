@@ -1,10 +1,12 @@
-// Change lists: what `commit --changes` records without a working tree (FEATURES S12). Format: docs/JSON.md, "Change
-// list".
+// Change lists: what `commit --changes` records without a working tree (FEATURES S12).
+// Format: docs/JSON.md, "Change list".
 //
 // Invariants:
-//   CL-1  Ops are applied in order on one tree in memory; the first that does not apply refuses the whole list, by
-//   number. CL-2  Names that no tree may hold are refused here (CASES C17), and so are names weft would never write out
-//   (C18). CL-3  Parsing is bounded by the limits below; nothing in a list but `file` is looked up outside the store.
+//   CL-1  Ops are applied in order on one tree in memory; the first that does not apply refuses the whole list,
+//         by number.
+//   CL-2  Names that no tree may hold are refused here (CASES C17), and so are names weft would never write out
+//         (C18).
+//   CL-3  Parsing is bounded by the limits below; nothing in a list but `file` is looked up outside the store.
 // Threading: functions of bytes and objects.
 #pragma once
 

@@ -2,11 +2,11 @@
 //
 // Invariants:
 //   CM-1  One transaction holds content, trees, change, the move of the head and that of the followed ref.
-//   CM-2  The head moves exactly from the version the files were compared with. Another process of the same workspace
-//   that
-//         was faster makes this one read the head and the files again; a commit never fails because of others (CASES
-//         C2).
-//   CM-3  With `advance` it is all or nothing: another value of that ref refuses everything, and nothing is recorded.
+//   CM-2  The head moves exactly from the version the files were compared with. Another process of the same
+//         workspace that was faster makes this one read the head and the files again; a commit never fails
+//         because of others (CASES C2).
+//   CM-3  With `advance` it is all or nothing: another value of that ref refuses everything, and nothing is
+//         recorded.
 // Threading: functions.
 #pragma once
 

@@ -5,15 +5,14 @@
 // files were last brought to.
 //
 // Invariants:
-//   F-1  Files are compared with the version they stand at, never with a head they have not been brought to: edits stay
-//        edits, and nothing is shown as deleted or undone that nobody touched (CASES C7).
-//   F-2  While the two differ nothing is recorded: `commit` and `land` refuse until `weft switch @` has carried the
-//   edits
-//        over.
-//   F-3  The record is no truth. It is written after the fact and without a flush; where it lags behind recordings made
-//   in
-//        this very workspace, the reflog says so and it counts as up to date; where it is missing or garbled, the files
-//        are taken to stand at the head (which shows every difference as an edit and loses none).
+//   F-1  Files are compared with the version they stand at, never with a head they have not been brought to:
+//        edits stay edits, and nothing is shown as deleted or undone that nobody touched (CASES C7).
+//   F-2  While the two differ nothing is recorded: `commit` and `land` refuse until `weft switch @` has carried
+//        the edits over.
+//   F-3  The record is no truth. It is written after the fact and without a flush; where it lags behind
+//        recordings made in this very workspace, the reflog says so and it counts as up to date; where it is
+//        missing or garbled, the files are taken to stand at the head (which shows every difference as an edit
+//        and loses none).
 // Threading: functions of files.
 #pragma once
 

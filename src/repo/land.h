@@ -1,12 +1,11 @@
 // land: brings the head of a workspace onto a ref, whether or not the ref moved meanwhile.
 //
 // Invariants:
-//   LA-1  Where the ref is an ancestor of the head it moves forward and no change is made; where the head is in the ref
-//         already, nothing happens; otherwise a merge change with the parents (ref, head) is made and both move to it,
-//         in one transaction.
-//   LA-2  The merge is by node and only where it is certain (tree::merge_by_node); with several merge bases only where
-//   all
-//         of them give the same tree. Anything else: Code::conflicts, every node named, nothing moved.
+//   LA-1  Where the ref is an ancestor of the head it moves forward and no change is made; where the head is in
+//         the ref already, nothing happens; otherwise a merge change with the parents (ref, head) is made and
+//         both move to it, in one transaction.
+//   LA-2  The merge is by node and only where it is certain (tree::merge_by_node); with several merge bases only
+//         where all of them give the same tree. Anything else: Code::conflicts, every node named, nothing moved.
 //   LA-3  Edits in files the landing would write refuse it before anything (exit 3).
 //   LA-4  A lost race merges again with the new value, up to kMaxAttempts times.
 // Threading: functions.

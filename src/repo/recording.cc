@@ -62,7 +62,7 @@ Result<object::Change> draft_change(const Context& context, const store::Snapsho
 
 Result<ChangeId> put_recorded(store::Transaction& transaction, const ObjectId& parent_tree,
                               const object::Change& change) {
-  const auto folded = tree::apply_ops(transaction.reader(), transaction, parent_tree, change.ops);
+  const auto folded = tree::apply_ops(transaction.reader(), transaction, parent_tree, change.ops, &change.tree);
   if (!folded || *folded != change.tree) {
     return make_error(Code::internal,
                       "the ops of this change do not give its tree" +

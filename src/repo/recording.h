@@ -3,8 +3,8 @@
 //
 // Invariants:
 //   R-1  A change with recorded ops is put into a transaction only if folding the ops on its parents' tree gives
-//   exactly its
-//        result tree (DESIGN 5); anything else is a bug of ours, Code::internal, and nothing is recorded.
+//        exactly its result tree (DESIGN 5); anything else is a bug of ours, Code::internal, and nothing is
+//        recorded.
 //   R-2  A lost race is told with its winner, as the durable reflog has it (G7).
 // Threading: functions.
 #pragma once

@@ -1,15 +1,13 @@
 // What a verb is about to overwrite is recorded first, on a private ref, in the transaction of the verb itself.
 //
 // Invariants:
-//   RE-1  A verb that replaces or removes files with content no version has does so only after a change that holds them
-//   is
-//         durable on `rescue/WORKSPACE/CHANGE` (DESIGN 11, CASES C8). What cannot be recorded (unreadable, no regular
-//         file) refuses the verb by name.
+//   RE-1  A verb that replaces or removes files with content no version has does so only after a change that
+//         holds them is durable on `rescue/WORKSPACE/CHANGE` (DESIGN 11, CASES C8). What cannot be recorded
+//         (unreadable, no regular file) refuses the verb by name.
 //   RE-2  That change's parent is the version the files stood at, its extra header names the paths it speaks for:
-//   `undo`
-//         brings exactly those back.
-//   RE-3  Untracked files are never removed: only a target that has a file of that name replaces one, and then RE-1
-//   holds.
+//         `undo` brings exactly those back.
+//   RE-3  Untracked files are never removed: only a target that has a file of that name replaces one, and then
+//         RE-1 holds.
 // Threading: functions.
 #pragma once
 

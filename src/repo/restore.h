@@ -1,8 +1,8 @@
 // restore, rm, mv: edits of the working tree that can be undone.
 //
 // Invariants:
-//   RT-1  What is overwritten or removed is recorded first, on a private ref (RE-1); that transaction is the operation
-//         `undo` undoes.
+//   RT-1  What is overwritten or removed is recorded first, on a private ref (RE-1); that transaction is the
+//         operation `undo` undoes.
 //   RT-2  No head moves: the next commit records what these verbs did.
 //   RT-3  Untracked files are left alone, unless a restored file takes their place (then RT-1 holds).
 // Threading: functions.

@@ -2,12 +2,11 @@
 // another.
 //
 // Invariants:
-//   SW-1  Edits are carried over; where a file with edits differs between the versions, or an unknown file is in the
-//   way,
-//         everything is refused by name before anything is touched.
+//   SW-1  Edits are carried over; where a file with edits differs between the versions, or an unknown file is in
+//         the way, everything is refused by name before anything is touched.
 //   SW-2  With `force` what would be overwritten is recorded first (RE-1).
-//   SW-3  While files are being written the files record says from where to where; killed there, the next `switch`
-//         finishes that first.
+//   SW-3  While files are being written the files record says from where to where; killed there, the next
+//         `switch` finishes that first.
 // Threading: functions.
 #pragma once
 

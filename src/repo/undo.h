@@ -1,12 +1,13 @@
 // undo and redo: takes back what an operation did to refs, and brings files back.
 //
 // Invariants:
-//   UN-1  While every ref the operation moved stands where it left it, all of them go back, in one transaction that
-//   expects
-//         exactly that. Otherwise the inverse of what the operation did is recorded as a change on the current head:
-//         what others did since stays (CASES C4). Nothing is ever moved back over somebody else's work.
-//   UN-2  `undo` of a commit keeps the files as they are; of anything else that brought files somewhere, it brings them
-//         back. Files whose edits would be overwritten are recorded first (RE-1), in the same transaction.
+//   UN-1  While every ref the operation moved stands where it left it, all of them go back, in one transaction
+//         that expects exactly that. Otherwise the inverse of what the operation did is recorded as a change on
+//         the current head: what others did since stays (CASES C4). Nothing is ever moved back over somebody
+//         else's work.
+//   UN-2  `undo` of a commit keeps the files as they are; of anything else that brought files somewhere, it
+//         brings them back. Files whose edits would be overwritten are recorded first (RE-1), in the same
+//         transaction.
 //   UN-3  An undo is itself an operation, with `undoes`: redo undoes the undo by the same rules.
 // Threading: functions.
 #pragma once
