@@ -22,7 +22,7 @@ constexpr Section kSections[] = {
     {"share", {"switch", "land", "workspace add", "workspace list", "workspace rm"}},
     {"refs", {"ref list", "ref set", "ref delete", "ref log"}},
     {"go back", {"undo", "redo", "op log"}},
-    {"care", {"verify", "repair"}},
+    {"care", {"verify", "repair", "config list", "config set"}},
 };
 
 const Command* find(std::string_view name) {

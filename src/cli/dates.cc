@@ -170,47 +170,47 @@ std::optional<std::int64_t> parse_relative(const std::vector<std::string>& words
   Civil civil = local_now(clock);
   std::int64_t exact_seconds = 0;
   bool by_calendar = false, any = false;
-  std::optional<std::int64_t> count;
+  bool counted_one = false;
+  std::int64_t count = 0;
   for (std::size_t at = 0; at < words.size(); ++at) {
     std::string word = words[at];
     if (word == "ago") {
-      if (at + 1 != words.size() || count) return std::nullopt;
+      if (at + 1 != words.size() || counted_one) return std::nullopt;
       continue;
     }
-    if (!count) {
-      if (word == "a" || word == "an" || word == "one" || word == "last") {
-        count = 1;
-      } else if (count = whole_number(word); !count || *count > kMaxCount) {
-        return std::nullopt;
-      }
+    if (!counted_one) {
+      const bool single = word == "a" || word == "an" || word == "one" || word == "last";
+      count = single ? 1 : whole_number(word).value_or(-1);
+      if (count < 0 || count > kMaxCount) return std::nullopt;
+      counted_one = true;
       continue;
     }
     if (word.size() > 1 && word.back() == 's') word.pop_back();
     if (word == "second" || word == "sec") {
-      exact_seconds += *count;
+      exact_seconds += count;
     } else if (word == "minute" || word == "min") {
-      exact_seconds += *count * 60;
+      exact_seconds += count * 60;
     } else if (word == "hour") {
-      exact_seconds += *count * 3600;
+      exact_seconds += count * 3600;
     } else if (word == "day") {
-      civil.day -= *count;
+      civil.day -= count;
       by_calendar = true;
     } else if (word == "week") {
-      civil.day -= *count * 7;
+      civil.day -= count * 7;
       by_calendar = true;
     } else if (word == "month" || word == "year") {
-      const std::int64_t months = word == "year" ? *count * 12 : *count;
-      if (months > std::int64_t{12} * 1000) return std::nullopt;
+      const std::int64_t months = word == "year" ? count * 12 : count;
+      if (months > std::int64_t{12} * 1000) return earliest;
       civil = months_before(civil, months);
       by_calendar = true;
     } else {
       return std::nullopt;
     }
     any = true;
-    count.reset();
+    counted_one = false;
     if (civil.day * kDay < earliest / kNsPerSecond) return earliest;
   }
-  if (!any || count) return std::nullopt;
+  if (!any || counted_one) return std::nullopt;
   const std::int64_t base =
       by_calendar ? from_local(civil, clock) + now_ns - floor_div(now_ns, kNsPerSecond) * kNsPerSecond : now_ns;
   if (exact_seconds > base / kNsPerSecond - earliest / kNsPerSecond) return earliest;
