@@ -143,12 +143,18 @@ class Apply {
           .with("path", std::string(path));
     }
     if (!is_missing(found.error()) || path.empty()) return found;
-    for (std::size_t slash = path.find('/');; slash = path.find('/', slash + 1)) {
-      const std::string_view part = path.substr(0, slash);
-      WEFT_TRY(const HostDir* parent, cursor_.at(parent_of(part)));
-      const auto made = parent->make_dir(name_of(part));
+    // Up to what there is, then down again: mostly the one level.
+    std::vector<std::string_view> missing{path};
+    for (;;) {
+      const auto parent = cursor_.at(parent_of(missing.back()));
+      if (parent) break;
+      if (!is_missing(parent.error()) || missing.back().empty()) return parent;
+      missing.push_back(parent_of(missing.back()));
+    }
+    for (; !missing.empty(); missing.pop_back()) {
+      WEFT_TRY(const HostDir* parent, cursor_.at(parent_of(missing.back())));
+      const auto made = parent->make_dir(name_of(missing.back()));
       if (!made && made.error().sys_errno != EEXIST) return made.error();
-      if (slash == std::string_view::npos) break;
     }
     return cursor_.at(path);
   }

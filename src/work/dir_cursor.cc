@@ -39,6 +39,8 @@ Result<const HostDir*> DirCursor::open_level(std::size_t level) {
     WEFT_TRY(HostDir reached, parent->open_dir(chain_[from].name));
     for (std::size_t i = from + 1; i <= level; ++i) {
       WEFT_TRY(HostDir next, reached.open_dir(chain_[i].name));
+      // What a walk upwards will ask for next stays open.
+      if (level - i < kMaxOpenDirectories - 1) chain_[i - 1].directory.emplace(std::move(reached));
       reached = std::move(next);
     }
     chain_[level].directory.emplace(std::move(reached));
