@@ -37,12 +37,13 @@ struct PathEntry {
   std::string path;
   TreeEntry entry;
 };
-/// Depth first, in path order by names (a directory before what is in it). `visit` returns false to skip below a
-/// directory.
+/// Depth first, in path_less order (a directory before what is in it; the root itself is not visited). Paths begin with
+/// `prefix`, which is where `root` is. `visit` returns false to skip what is in a directory. invalid below kMaxDepth;
+/// damaged when a tree holds a directory's node twice.
 Result<void> walk(const ObjectReader& reader, const ObjectId& root, std::string_view prefix,
                   const std::function<Result<bool>(const PathEntry&)>& visit);
 
-/// What happened to one node (or, `by_path`, one path) between two trees.
+/// What happened to one node between two trees.
 struct Difference {
   std::optional<PathEntry> before;  ///< absent: created
   std::optional<PathEntry> after;   ///< absent: deleted
@@ -119,8 +120,8 @@ struct NodeMerge {
     std::string reason;  ///< "both sides edited it", "edited here, deleted there", "both sides created this name", ...
     NodeId node;
   };
-  std::vector<Blocked>
-      blocked;  ///< one a node (of two at one name, one), sorted by path; "here" is ours, "there" theirs
+  /// One a node (of two at one name, one), sorted by path; "here" is ours, "there" theirs.
+  std::vector<Blocked> blocked;
 };
 /// Symmetric: with the sides exchanged, the same tree, or the same nodes blocked. Reads what differs from the base on
 /// either side and nothing else (base equal to a side: nothing at all). Two nodes at one name are blocked even when
