@@ -27,10 +27,7 @@ Result<int> cmd_cat(Invocation& invocation) {
     WEFT_TRY(const auto at, resolve_version_path(invocation, repository, snapshot, word));
     WEFT_TRY(const auto entry, tree::find_path(snapshot, at.tree, at.path));
     if (!entry) {
-      WEFT_TRY(const auto version, short_version(snapshot, at.version.version));
-      return make_error(Code::not_found, "version " + version + " has no " + quoted_always(at.path),
-                        "`weft ls -r` lists what a version has")
-          .with("path", at.path);
+      return no_such_path(snapshot, at);
     }
     if (entry->kind == object::EntryKind::directory) {
       return make_error(Code::invalid, quoted_always(at.path.empty() ? "." : at.path) + " is a directory",

@@ -168,7 +168,8 @@ class Printer {
       if (options_.graph) text += "\n";
     }
     any_ = true;
-    if (options_.patch || options_.stat) {
+    // As in git: what a merge brought in is shown by the changes it merged. `show` compares it with its first parent.
+    if ((options_.patch || options_.stat) && change.parents.size() < 2) {
       PatchOptions patch;
       patch.form = options_.patch ? PatchOptions::Form::patch : PatchOptions::Form::stat;
       if (!entry.path.empty()) patch.paths = {entry.path};

@@ -56,10 +56,7 @@ Result<int> cmd_ls(Invocation& invocation) {
   WEFT_TRY(const auto at, resolve_version_path(invocation, repository, snapshot, typed.empty() ? "." : typed));
   WEFT_TRY(const auto top, tree::find_path(snapshot, at.tree, at.path));
   if (!top) {
-    WEFT_TRY(const auto version, short_version(snapshot, at.version.version));
-    return make_error(Code::not_found, "version " + version + " has no " + quoted_always(at.path),
-                      "`weft log --all -- PATH` finds changes that had it")
-        .with("path", at.path);
+    return no_such_path(snapshot, at);
   }
   page(invocation);
   JsonList list(invocation, "entries");

@@ -197,8 +197,9 @@ void print_error(Invocation& invocation, const Error& error) {
   }
   std::string text = paint(invocation, Style::red, "weft:") + " " + printable(error.message) + "\n";
   std::vector<std::string_view> paths;
+  const bool about_files = error.code == Code::refused || error.code == Code::conflicts || error.code == Code::exists;
   for (const auto& [key, value] : error.details) {
-    if (key == "path" && error.message.find(quoted(value)) == std::string::npos) paths.push_back(value);
+    if (about_files && key == "path" && error.message.find(quoted(value)) == std::string::npos) paths.push_back(value);
   }
   for (std::size_t at = 0; at < paths.size(); ++at) {
     if (at == kMaxListedPaths && paths.size() > kMaxListedPaths + 1) {

@@ -68,6 +68,19 @@ Result<VersionPath> resolve_version_path(Invocation& invocation, const repo::Rep
   return out;
 }
 
+Error no_such_path(const store::Snapshot& snapshot, const VersionPath& at) {
+  if (at.version.version.empty()) {
+    return make_error(Code::not_found, "there is no " + quoted_always(at.path) + ": nothing is recorded yet",
+                      "`weft commit` records the working tree")
+        .with("path", at.path);
+  }
+  const auto version = short_version(snapshot, at.version.version);
+  return make_error(Code::not_found,
+                    "version " + (version ? *version : at.version.version.text()) + " has no " + quoted_always(at.path),
+                    "`weft ls -r` lists what a version has, `weft log --all -- PATH` finds changes that had it")
+      .with("path", at.path);
+}
+
 Result<RefNames> ref_names(const repo::Repository& repository, const store::Snapshot& snapshot) {
   RefNames out;
   WEFT_TRY(const auto refs, snapshot.refs());

@@ -31,6 +31,9 @@ struct VersionPath {
 Result<VersionPath> resolve_version_path(Invocation& invocation, const repo::Repository& repository,
                                          const store::Snapshot& snapshot, std::string_view text);
 
+/// not_found: that version has no such path.
+Error no_such_path(const store::Snapshot& snapshot, const VersionPath& at);
+
 /// "@", "main", "alice@" (another workspace): the names that stand at each change, for showing beside it. Private refs
 /// (kept/, rescue/) are left out.
 using RefNames = std::map<ChangeId, std::vector<std::string>>;
