@@ -265,7 +265,8 @@ Result<void> HostDir::set_mode(std::string_view name, std::uint32_t mode) const 
   if (before.kind != FileKind::file && before.kind != FileKind::directory) {
     return make_error(Code::invalid, quoted(path) + " is neither a regular file nor a directory").with("path", path);
   }
-  // Older kernels have no fchmodat with flags; glibc then goes through O_PATH and /proc, which does not follow either.
+  // Older kernels have no fchmodat with flags, and some sandboxes answer EPERM to calls they do not know; glibc then goes
+  // through O_PATH and /proc, which does not follow either.
   if (::syscall(SYS_fchmodat2, fd_.get(), component.c_str(), mode, AT_SYMLINK_NOFOLLOW) == 0) return {};
   if (errno == ENOSYS || errno == EPERM) {
     if (::fchmodat(fd_.get(), component.c_str(), mode, AT_SYMLINK_NOFOLLOW) == 0) return {};

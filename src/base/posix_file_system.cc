@@ -73,12 +73,10 @@ class PosixFile final : public File {
     for (;;) {
       iovec vectors[kMaxVectors];
       int count = 0;
-      std::size_t wanted = 0;
       for (std::size_t i = part; i < parts.size() && count < kMaxVectors; ++i) {
         const ByteView rest = parts[i].substr(i == part ? skip : 0);
         if (rest.empty()) continue;
         vectors[count++] = {const_cast<char*>(rest.data()), rest.size()};
-        wanted += rest.size();
       }
       if (count == 0) return {};
       const ssize_t written =
