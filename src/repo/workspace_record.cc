@@ -64,6 +64,7 @@ std::string_view workspace_name_problem(std::string_view name) {
   if (name.empty()) return "is empty";
   if (name.size() > kMaxWorkspaceNameBytes) return "is longer than 100 bytes";
   if (name.find('/') != std::string_view::npos) return "contains '/'";
+  if (name.front() == '.' || name.front() == '-') return "begins with '.' or '-'";
   if (object::name_is_reserved(name)) return "is a reserved name";
   return store::ref_name_problem(workspace_ref(name));
 }
