@@ -1,0 +1,132 @@
+// Golden transcripts of the commands that work on files and workspaces.
+
+#include <gtest/gtest.h>
+
+#include "cli/testing/golden.h"
+
+namespace weft::cli {
+namespace {
+
+using testing::Machine;
+using testing::Transcript;
+
+TEST(WorkGolden, InitStatusCommit) {
+  Machine machine;
+  Transcript transcript(machine);
+  transcript.weft({"status"});
+  transcript.weft({"init"});
+  transcript.weft({"init"});
+  transcript.weft({"status"});
+  transcript.weft({"commit", "-m", "Nothing"});
+  machine.write("a", "one\n");
+  machine.write("d/b", "b\n");
+  machine.write(".gitignore", "*.o\n");
+  machine.write("x.o", "object\n");
+  transcript.weft({"status", "--ignored"});
+  transcript.weft({"status", "--exit-code"});
+  transcript.weft({"commit", "-m", "Only d", "d"});
+  transcript.weft({"commit", "-m", "The rest"});
+  transcript.weft({"status"});
+  machine.write("a", "two\n");
+  machine.rename("d/b", "e/c");
+  transcript.weft({"status"});
+  transcript.weft({"status", "-0"});
+  transcript.weft({"status", "--json"});
+  transcript.weft({"commit", "-m", "By someone", "--author", "Bo <bo@example.org>"});
+  transcript.weft({"commit", "-m", "x", "--author", "nobody"});
+  transcript.weft({"commit", "-m", "x", "nowhere"});
+  transcript.weft({"commit", "-m", ""});
+  machine.write("a", "three\n");
+  transcript.weft({"ref", "set", "main", "main-"});
+  transcript.weft({"commit", "-m", "main has moved meanwhile"});
+  machine.write("a", "four\n");
+  transcript.weft({"commit", "-m", "All or nothing", "--advance", "main"});
+  transcript.weft({"commit", "-m", "Json", "--json"});
+  machine.input_ =
+      R"({"weft": 1, "ops": [{"op": "write", "path": "n", "content": "new\n"}, {"op": "delete", "path": "a"}]})";
+  transcript.weft({"commit", "-m", "Listed", "--parent", "main", "--changes", "-", "--advance", "main"});
+  machine.input_ = R"({"weft": 1, "ops": [{"op": "write", "path": "../n", "content": "new\n"}]})";
+  transcript.weft({"commit", "-m", "Listed", "--parent", "main", "--changes", "-", "--advance", "main"});
+  machine.environment_.erase("WEFT_AUTHOR");
+  transcript.weft({"commit", "-m", "By nobody"});
+  transcript.weft({"config", "set", "user.name", "Cy"});
+  transcript.weft({"config", "set", "user.email", "cy@example.org"});
+  transcript.weft({"config", "list"});
+  transcript.weft({"config", "set", "no.such", "x"});
+  machine.write("a", "five\n");
+  transcript.weft({"commit", "-m", "By Cy"});
+  transcript.weft({"log", "--oneline"});
+  transcript.expect("commit");
+}
+
+TEST(WorkGolden, MoveRemoveRestoreSwitch) {
+  Machine machine;
+  machine.ok({"init"});
+  machine.write("a", "one\n");
+  machine.write("b", "b\n");
+  machine.write("d/c", "c\n");
+  machine.ok({"commit", "-m", "One"});
+  machine.write("a", "two\n");
+  machine.ok({"commit", "-m", "Two"});
+  Transcript transcript(machine);
+  transcript.weft({"mv", "a", "d/a"});
+  transcript.weft({"mv", "nowhere", "x"});
+  transcript.weft({"mv", "b", "d/a"});
+  transcript.weft({"mv", "b"});
+  transcript.weft({"rm", "b"});
+  transcript.weft({"rm", "b"});
+  transcript.weft({"rm", "d"});
+  transcript.weft({"status"});
+  transcript.weft({"restore", "b"});
+  transcript.weft({"restore", "nowhere"});
+  transcript.weft({"restore"});
+  machine.write("b", "edited\n");
+  transcript.weft({"switch", "main-"});
+  machine.write("a", "edited\n");
+  transcript.weft({"switch", "main"});
+  transcript.weft({"switch", "nowhere"});
+  transcript.weft({"status"});
+  transcript.expect("files");
+}
+
+TEST(WorkGolden, WorkspacesLandUndo) {
+  Machine machine;
+  machine.ok({"init"});
+  machine.write("a", "1\n2\n3\n");
+  machine.ok({"commit", "-m", "One"});
+  Transcript transcript(machine);
+  transcript.weft({"workspace", "list"});
+  transcript.weft({"workspace", "add", "two"});
+  transcript.weft({"workspace", "add", "two"});
+  transcript.weft({"workspace", "add", "bad/name"});
+  transcript.weft({"workspace", "list"});
+  transcript.weft({"land"});
+  machine.write("b", "b\n");
+  transcript.weft({"land"});
+  machine.ok({"commit", "-m", "Add b"});
+  const std::string home = std::exchange(machine.directory_, machine.dir() / "two");
+  machine.write("c", "c\n");
+  machine.ok({"commit", "-m", "Add c"});
+  transcript.weft({"status"});
+  transcript.weft({"land"});
+  machine.write("a", "1\n2\nTHREE\n");
+  machine.ok({"commit", "-m", "Change a here"});
+  machine.directory_ = home;
+  machine.write("a", "ONE\n2\n3\n");
+  machine.ok({"commit", "-m", "Change a there"});
+  transcript.say("both sides edited a");
+  transcript.weft({"land"});
+  transcript.weft({"land", "--json"});
+  transcript.weft({"undo"});
+  transcript.weft({"redo"});
+  transcript.weft({"redo"});
+  transcript.weft({"undo", "ffff"});
+  transcript.weft({"workspace", "rm", "nobody"});
+  transcript.weft({"workspace", "rm", "two"});
+  transcript.weft({"workspace", "list"});
+  transcript.weft({"log", "--graph", "--all"});
+  transcript.expect("workspaces");
+}
+
+}  // namespace
+}  // namespace weft::cli
