@@ -695,16 +695,7 @@ void Log::extend_ahead(OwnerToken me) {
   for (std::uint64_t size = step; size >= kBatchAlignment; size /= 2) {
     const std::uint64_t to = std::min(from + size, segment_stop);
     if (from >= to || segments_.segment_start(from) != segments_.segment_start(durable_position)) break;
-    static const char zeros[64u << 10] = {};
-    const auto filled = [&]() -> Result<void> {
-      WEFT_TRY(File* const file, segments_.writer(from));
-      for (std::uint64_t at = from; at < to;) {
-        const std::uint64_t length = std::min<std::uint64_t>(to - at, sizeof(zeros));
-        WEFT_DO(file->write_at(at % segments_.segment_bytes(), ByteView(zeros, length)));
-        at += length;
-      }
-      return file->sync();
-    }();
+    const auto filled = segments_.write_zeros(from, to);
     if (filled) {
       if (!control_.killed()) {
         state_.zeroed_end.store(to, std::memory_order_release);

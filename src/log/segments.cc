@@ -16,7 +16,7 @@ bool all_zero(ByteView bytes) {
   return bytes.empty() || (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
-Result<void> write_zeros(File& file, std::uint64_t from, std::uint64_t to) {
+Result<void> put_zeros(File& file, std::uint64_t from, std::uint64_t to) {
   static const char zeros[kZeroStep] = {};
   while (from < to) {
     const std::uint64_t length = std::min<std::uint64_t>(to - from, kZeroStep);
@@ -106,13 +106,19 @@ Result<File*> Segments::writer(std::uint64_t position) {
   return writers_.emplace(start, std::move(file)).first->second.get();
 }
 
+Result<void> Segments::write_zeros(std::uint64_t from, std::uint64_t to) {
+  WEFT_TRY(auto file, env_.fs.open(path_of(from), OpenMode::write));
+  WEFT_DO(put_zeros(*file, from - segment_start(from), to - segment_start(from)));
+  return file->sync();
+}
+
 Result<void> Segments::create(std::uint64_t start, std::uint64_t zeros) {
   WEFT_CHECK(start % segment_bytes_ == 0);
   const std::string path = path_of(start);
   WEFT_TRY(auto file, env_.fs.open(path, OpenMode::create));
   WEFT_TRY(const std::uint64_t size, file->size());
   // Over what a dead process may have left as well: nothing of this segment is accepted yet.
-  WEFT_DO(write_zeros(*file, 0, std::max(std::min(zeros, segment_bytes_), size)));
+  WEFT_DO(put_zeros(*file, 0, std::max(std::min(zeros, segment_bytes_), size)));
   WEFT_DO(file->sync());
   return env_.fs.sync_directory(directory_);
 }
@@ -267,7 +273,7 @@ Result<void> Segments::clear_behind(std::uint64_t from) {
         WEFT_TRY(auto file, env_.fs.open(path_of(at), OpenMode::write));
         std::shared_ptr<Mapping> keep;
         WEFT_TRY(const ByteView rest, view_rest(at, keep));
-        if (!all_zero(rest)) WEFT_DO(write_zeros(*file, at - segment, size));
+        if (!all_zero(rest)) WEFT_DO(put_zeros(*file, at - segment, size));
         WEFT_DO(file->sync());
       }
     }
