@@ -2,12 +2,12 @@
 //
 // Invariants:
 //   H-1  Nothing recurses; every change is read at most once per call, as a summary (parents, Lamport time, tree) only.
-//   H-2  A change's Lamport time is greater than its parents'. So a heap on (Lamport, id) meets every change after all its
-//        descendants, and a walk may stop below the smallest Lamport time that can still matter. A parent that breaks this
-//        is reported as damaged, never followed.
-//   H-3  A walk never yields a parent before any of its children in the walk, whatever the clocks of their authors said.
-// Costs: is_ancestor and merge_bases read what lies above the smaller Lamport time involved; a walk reads ahead only as far
-// as H-3 needs: changes with a Lamport time not below that of the next one to yield.
+//   H-2  A change's Lamport time is greater than its parents'. So a heap on (Lamport, id) meets every change after all
+//        its descendants, and a walk may stop below the smallest Lamport time that can still matter. A parent that
+//        breaks this is reported as damaged, never followed.
+//   H-3  A walk never yields a parent before any of its children in the walk, whatever their authors' clocks said.
+// Costs: is_ancestor and merge_bases read what lies above the smaller Lamport time involved; a walk reads ahead only
+// as far as H-3 needs: changes with a Lamport time not below that of the next one to yield.
 // Threading: one thread.
 #pragma once
 
@@ -41,14 +41,14 @@ class SnapshotHistory final : public HistorySource {
   store::Snapshot snapshot_;
 };
 
-/// Whether everything in `ancestor` is in the causal past of `descendant` (or the same). The empty version is an ancestor
-/// of every version.
+/// Whether everything in `ancestor` is in the causal past of `descendant` (or the same). The empty version is an
+/// ancestor of every version.
 Result<bool> is_ancestor(const HistorySource& source, const Version& ancestor, const Version& descendant);
 Result<bool> is_ancestor(const store::Snapshot& snapshot, const Version& ancestor, const Version& descendant);
 
 /// The greatest common ancestors of two versions: common ancestors that are not ancestors of other common ancestors.
-/// Empty when the histories are unrelated or one version is empty. An antichain, so a version; usually one change; beyond
-/// kMaxVersionChanges the ones with the greatest (Lamport, id) are kept.
+/// Empty when the histories are unrelated or one version is empty. An antichain, so a version; usually one change;
+/// beyond kMaxVersionChanges the ones with the greatest (Lamport, id) are kept.
 Result<Version> merge_bases(const HistorySource& source, const Version& a, const Version& b);
 Result<Version> merge_bases(const store::Snapshot& snapshot, const Version& a, const Version& b);
 
