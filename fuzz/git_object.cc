@@ -1,5 +1,5 @@
-// A commit, tag or tree object of git: a commit comes back byte for byte from the change made of it, a tree that is called
-// canonical from its items.
+// A commit, tag or tree object of git: a commit comes back byte for byte from the change made of it, a tree that is
+// called canonical from its items.
 #include <cstddef>
 #include <cstdint>
 

@@ -42,6 +42,7 @@ Json json_report(const git::ImportReport& report, const std::string& path) {
       .set("skipped", skipped)
       .set("head", report.head_branch.empty() ? Json(nullptr) : Json(report.head_branch))
       .set("workspace", git::name(report.workspace))
+      .set("workspace_behind", report.workspace_behind)
       .set("warnings", warnings)
       .set("operation", report.operation ? Json(report.operation->hex()) : Json(nullptr))
       .set("helper", report.program);
@@ -74,7 +75,8 @@ void print_workspace(Invocation& invocation, const git::ImportReport& report) {
             fmt::format("workspace default follows {} and stands at it; the files are as they were\n", branch));
       break;
     case git::WorkspaceOutcome::follows:
-      print(invocation, fmt::format("workspace default follows {}\n", branch));
+      if (!report.workspace_behind) break;
+      print(invocation, fmt::format("workspace default follows {}, and stands elsewhere\n", branch));
       hint(invocation, "weft switch " + branch + " brings its files there");
       break;
     case git::WorkspaceOutcome::untouched:

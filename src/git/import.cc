@@ -134,6 +134,7 @@ class Import {
       moves = true;
     }
     report_.workspace = plan.outcome;
+    report_.workspace_behind = plan.behind;
     if (!moves) return {};
     const bool brings_files = plan.outcome == WorkspaceOutcome::checked_out;
     const auto& context = repository_.context();
@@ -158,6 +159,7 @@ class Import {
     std::optional<store::RefEdit> edit;
     std::string root;
     store::Version before, after;
+    bool behind = false;
   };
 
   Result<WorkspacePlan> plan_workspace(const store::Snapshot& snapshot) const {
@@ -189,6 +191,7 @@ class Import {
       }
       if (plan.outcome != WorkspaceOutcome::follows) plan.after = target;
     }
+    plan.behind = plan.after != target;
     if (plan.after == plan.before && follows) return plan;
     plan.edit = repo::move_ref(ref_name, plan.before, plan.after);
     plan.edit->after->extra = repo::encode_workspace(record);

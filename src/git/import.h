@@ -49,6 +49,7 @@ struct ImportReport {
   std::vector<SkippedRef> skipped;
   std::string head_branch;  ///< weft's name of git's HEAD branch; empty when detached
   WorkspaceOutcome workspace = WorkspaceOutcome::untouched;
+  bool workspace_behind = false;  ///< it follows HEAD's branch, but stands at another version
   std::vector<work::Warning> warnings;
   std::optional<TransactionId> operation;  ///< absent when no ref moved
 };

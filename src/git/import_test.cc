@@ -119,6 +119,8 @@ TEST_F(Import, TwoStoresGetTheSameChangesAndASecondImportNothing) {  // GV1
   EXPECT_EQ(again.commits, 0u);
   EXPECT_EQ(actions(again), (std::map<std::string, RefAction>{{"main", RefAction::unchanged}}));
   EXPECT_FALSE(again.operation.has_value());
+  EXPECT_EQ(again.workspace, WorkspaceOutcome::follows);
+  EXPECT_FALSE(again.workspace_behind);
 }
 
 TEST_F(Import, WhatIsNewComesAndRefsMoveForward) {
@@ -133,6 +135,7 @@ TEST_F(Import, WhatIsNewComesAndRefsMoveForward) {
   EXPECT_EQ(actions(report), (std::map<std::string, RefAction>{{"main", RefAction::moved}}));
   // Its files are somebody's by now: they stay, and `weft switch` brings the new ones.
   EXPECT_EQ(report.workspace, WorkspaceOutcome::follows);
+  EXPECT_TRUE(report.workspace_behind);
   EXPECT_FALSE(std::filesystem::exists(workspace() + "/c"));
 }
 
