@@ -63,8 +63,7 @@ class Output {
   int problem_ = 0;
 };
 
-/// Descriptors 0 to 2 that the parent closed would be taken by the first files we open, and our words written into
-/// them.
+/// Descriptors 0 to 2 that the parent closed would be taken by the first files we open, which our words would go to.
 void occupy_standard_descriptors() {
   for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::open("/dev/null", O_RDWR)) {
     if (fd > STDERR_FILENO) {

@@ -76,9 +76,8 @@ class Options {
   void positional(std::string name, std::string& value, std::string help, bool required);
   /// Takes the rest; declared last.
   void positionals(std::string name, std::vector<std::string>& value, std::string help, bool required);
-  /// What follows `--` goes to `behind` instead of to the positionals: for commands where words mean versions in front
-  /// of
-  /// `--` and paths behind it (diff, log, restore).
+  /// What follows `--` goes to `behind` instead of to the positionals: for commands where words in front of it mean
+  /// versions and those behind it paths (diff, log, show).
   void behind_dashes(std::vector<std::string>& behind, bool& seen);
   /// Text shown behind the options in --help.
   void footer(std::string text);

@@ -21,8 +21,7 @@ class Graph {
   using Paint = std::function<std::string(std::size_t column, std::string_view text)>;
   explicit Graph(Paint paint = {}, std::string node = "*") : paint_(std::move(paint)), node_(std::move(node)) {}
 
-  /// One entry: `text` (lines) beside the graph, in full lines each ending with a newline. `parents`: those that will
-  /// come.
+  /// One entry: the lines of `text` beside the graph, each ending with a newline. `parents`: those still to come.
   std::string entry(const ChangeId& id, const std::vector<ChangeId>& parents, std::string_view text);
 
  private:

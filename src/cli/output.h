@@ -3,10 +3,9 @@
 //
 // Invariants:
 //   P-1  stdout carries the answer alone (or, with --json, one envelope); notices, hints and progress go to stderr.
-//   With
-//        --json notices travel in the envelope's `meta.notices` instead.
-//   P-2  Colour only where asked: --color=always, or auto on a terminal without NO_COLOR and with TERM other than
-//   "dumb".
+//        With --json notices travel in the envelope's `meta.notices` instead.
+//   P-2  Colour only where asked: --color=always, or auto on a terminal without NO_COLOR and with another TERM than
+//        "dumb".
 // Threading: one thread.
 #pragma once
 

@@ -2,7 +2,8 @@
 //
 // Pairs are made by node identity, so renames are facts and not guesses; "similarity index" is measured for the reader.
 // A directory that moved is one line; files in it appear only if they changed. Content above text::kMaxTextBytes, and
-// what has a NUL in its first 8,000 bytes, is told apart but not shown. Threading: one thread.
+// what has a NUL in its first 8,000 bytes, is told apart but not shown.
+// Threading: one thread.
 #pragma once
 
 #include <functional>

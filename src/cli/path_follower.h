@@ -1,13 +1,13 @@
 // Which changes touched one path, followed back through renames and moves by the identity of its node.
 //
 // Invariants:
-//   PF-1  Between a change and a parent the path is where its node is in the parent's tree; if the node is not there,
-//   the
-//         change created it and the line ends.
+//   PF-1  Between a change and a parent the path is where its node is in the parent's tree; if it is not there,
+//         the change created it and the line ends.
 //   PF-2  A merge that took the path unchanged from one parent is not shown, and only that parent is followed (git's
 //         default simplification); a merge that differs from every parent is shown and all are followed.
 //   PF-3  A path that the newest version does not have is looked for further back, up to the change that deleted it.
-// Changes are visited children first. Threading: one thread.
+// Changes are visited children first.
+// Threading: one thread.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
 // What most commands begin with: the repository, a snapshot of it, the versions the user named, and how changes are
-// shown. Threading: one thread.
+// shown.
+// Threading: one thread.
 #pragma once
 
 #include <map>

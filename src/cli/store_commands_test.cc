@@ -1,5 +1,5 @@
-// Golden transcripts of the commands about refs, operations and the store itself, and the shape of every command's
-// JSON.
+// Golden transcripts of the commands about refs, operations and the store itself, and the shape of
+// every command's JSON.
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,8 @@
 //
 // In front of `--` every word is a version, behind it every word is a path. Without `--` words are versions as long as
 // they name one; the first that does not, and all behind it, are paths, which must exist in the working tree or at the
-// head. `A..B` is two versions. Threading: one thread.
+// head. `A..B` is two versions.
+// Threading: one thread.
 #pragma once
 
 #include <string>
