@@ -651,6 +651,59 @@ TEST_F(VerbsTest, DiscoveryAndPaths) {
   EXPECT_TRUE(Repository::open(stranger).has_value());
 }
 
+TEST_F(VerbsTest, C18ReservedNamesInHistoryAreKeptThereAndNeverWrittenOut) {
+  write("w/a", "1");
+  committed("First");
+  auto repository = open();
+  Version odd;
+  {
+    auto transaction = repository.store().begin().value();
+    const auto blob = transaction.put(object::ObjectKind::blob, "evil").value();
+    const auto file = [&](std::string name, std::uint8_t node) {
+      object::TreeEntry entry;
+      entry.name = std::move(name);
+      entry.node.bytes.fill(node);
+      entry.id = blob;
+      entry.size = 4;
+      return entry;
+    };
+    object::TreeEntry inner;
+    inner.name = "t";
+    inner.kind = object::EntryKind::directory;
+    inner.mode = 0755;
+    inner.node.bytes.fill(9);
+    inner.id = object::write_directory(transaction, {file(".Weft", 1), file("fine", 2)}).value();
+    object::Change change;
+    change.author = {"Ann", "ann@example.org", {1, 0}};
+    change.committer = change.author;
+    change.message = "Odd\n";
+    change.form = object::OpsForm::derived;
+    change.tree = object::write_directory(transaction, {file(".git", 3), file("b", 4), inner}).value();
+    odd = Version(transaction.put_change(change).value());
+    store::RefEdit edit;
+    edit.name = "odd";
+    edit.after = store::RefValue{odd, {}};
+    transaction.edit_ref(edit);
+    transaction.set_operation({"odd", "Ann <ann@example.org>", "", "", std::nullopt});
+    ASSERT_TRUE(transaction.commit().has_value());
+  }
+  const auto switched = switch_workspace(repository, {"odd", false, false, {}});
+  ASSERT_TRUE(switched.has_value()) << switched.error().message;
+  EXPECT_FALSE(exists("w/.git"));
+  EXPECT_FALSE(exists("w/t/.Weft"));
+  EXPECT_EQ(read("w/b"), "evil");
+  EXPECT_EQ(read("w/t/fine"), "evil");
+  EXPECT_TRUE(fs::is_directory(dir_ / "w/.weft"));
+  ASSERT_EQ(switched->report.warnings.size(), 2U);
+  EXPECT_TRUE(status().entries.empty());
+  write("w/b", "edited");
+  const auto edited = committed("Edit");
+  const auto snapshot = open().store().snapshot().value();
+  const ObjectId tree = tree_of(snapshot, Version(*edited.change)).value();
+  EXPECT_TRUE(tree::find_path(snapshot, tree, ".git").value());
+  EXPECT_TRUE(tree::find_path(snapshot, tree, "t/.Weft").value());
+}
+
 TEST_F(VerbsTest, InterruptedWriteOutIsFinished) {  // SW-3
   write("w/a", "1");
   write("w/b", "1");
