@@ -18,6 +18,7 @@ constexpr char kUsage[] =
     "          [--rounds N] [--seconds S] [--writers N] [--count N] [--records N,N] [--kills N] [--hogs N] [--seed N]\n"
     "          [--slow-us 0,1000,4000] [--dir DIR] [--results DIR]\n"
     "bw3 includes bw4. --slow-us repeats the writing suites (bw1, bw2*, bw7) with each flush slowed by so much.\n"
+    "--name: write DIR/NAME.json and DIR/NAME.md, by default in bench/results; without it nothing is written.\n"
     "--dir: where a fresh directory for the stores is made (default $WEFT_BENCH_DIR, else /var/tmp).\n";
 
 std::vector<std::string> split(const std::string& text) {
@@ -32,7 +33,7 @@ int run(int argc, char** argv) {
   std::vector<std::string> suites = {"bw1", "bw2a", "bw2b-ledger", "bw2b", "bw3", "bw6", "bw7"};
   std::vector<std::string> contenders = {"weft", "sqlite", "lmdb", "rocksdb"};
   std::vector<std::uint32_t> delays = {0};
-  std::string directory, results, name = "bw";
+  std::string directory, results = WEFT_BENCH_RESULTS, name;
   Report report;
   for (int i = 0; i < argc; ++i) report.command += (i ? " " : "") + std::string(i ? argv[i] : "bw");
   for (int i = 1; i < argc; ++i) {
@@ -106,7 +107,7 @@ int run(int argc, char** argv) {
     failed |= std::any_of(suite.errors.begin(), suite.errors.end(),
                           [](const auto& error) { return error.second != "not in this build"; });
     report.suites.push_back(std::move(suite));
-    if (!results.empty()) write_report(report, results);  // after each suite: an interrupted run keeps what it has
+    if (!name.empty()) write_report(report, results);  // after each suite: an interrupted run keeps what it has
   };
   for (const std::uint32_t delay : delays) {
     set_flush_delay_us(delay);

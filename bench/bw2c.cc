@@ -27,12 +27,16 @@ namespace weft::bench {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: bw2c --weft BINARY [--only bare,weft,weft-workspaces,sqlite-cli,sqlite-cli-queue] [--name NAME] [--rounds "
+    "usage: bw2c [--weft BINARY] [--only bare,weft,weft-workspaces,sqlite-cli,sqlite-cli-queue] [--name NAME] "
+    "[--rounds "
     "N] [--seconds S]\n"
-    "            [--launchers N] [--dir DIR] [--results DIR]\n";
+    "            [--launchers N] [--slow-us US] [--dir DIR] [--results DIR]\n"
+    "--weft: default build/release/weft. --slow-us: dynamic binaries (build/bench/weft) under slow_flush.so.\n"
+    "--name: write DIR/NAME.json and DIR/NAME.md, by default in bench/results; without it nothing is written.\n";
 
 struct Programs {
   std::string weft, sqlite_cli, bare;
+  std::vector<std::string> environment;  ///< of the measured processes, beside environment_of()
 };
 
 /// What one launcher does: rewrite `file` with content(n), then start argv in `directory`.
@@ -41,6 +45,7 @@ struct Launch {
   std::vector<std::string> argv;
   std::string file;
   bool as_change_list = false;
+  std::vector<std::string> environment = {};
 };
 
 /// No HOME of the user's, no configuration of theirs: the same for everybody.
@@ -96,6 +101,7 @@ struct LauncherSlot {
 
 void launch_loop(const Launch& launch, const std::string& home, int number, double seconds, LauncherSlot& slot) {
   std::vector<std::string> environment = environment_of(home), argv = launch.argv;
+  environment.insert(environment.end(), launch.environment.begin(), launch.environment.end());
   const auto environment_pointers = pointers(environment);
   const auto argv_pointers = pointers(argv);
   if (::chdir(launch.directory.c_str()) != 0) throw std::runtime_error("chdir " + launch.directory);
@@ -230,7 +236,7 @@ Metrics one_round(const std::string& what, const Programs& programs, const std::
       std::vector<std::string> argv = {programs.bare};
       if (sqlite) argv = {programs.sqlite_cli, db, "bench/" + two_digits(i), file};
       if (what == "sqlite-cli-queue") argv.push_back("queue");
-      launches.push_back({root, argv, file, false});
+      launches.push_back({root, argv, file, false, programs.environment});
     }
     Metrics m = run_launchers(launches, root, seconds);
     if (sqlite) {
@@ -253,11 +259,12 @@ Metrics one_round(const std::string& what, const Programs& programs, const std::
                           {programs.weft, "commit", "--parent", "bench/" + name, "--changes", file, "--advance",
                            "bench/" + name, "-m", "Edit"},
                           file,
-                          true});
+                          true,
+                          programs.environment});
     } else {
       const std::string path = root + "/" + name;
       run_program(tree, {programs.weft, "workspace", "add", name, "--path", path}, root);
-      launches.push_back({path, {programs.weft, "commit", "-m", "Edit"}, path + "/file", false});
+      launches.push_back({path, {programs.weft, "commit", "-m", "Edit"}, path + "/file", false, programs.environment});
     }
   }
   const std::uint64_t before = count_of_changes(run_program(tree, {programs.weft, "info", "--json"}, root));
@@ -273,12 +280,12 @@ Metrics one_round(const std::string& what, const Programs& programs, const std::
 
 int run(int argc, char** argv) {
   Programs programs;
-  programs.sqlite_cli = own_directory() + "/sqlite_cli";
+  std::uint32_t slow_us = 0;
   programs.bare = own_directory() + "/bare_exec";
   SuiteResult suite;
   suite.id = "bw2c";
   suite.contenders = {"weft", "bare", "weft-workspaces", "sqlite-cli", "sqlite-cli-queue"};
-  std::string name = "bw2c", directory, results;
+  std::string name, directory, results = WEFT_BENCH_RESULTS;
   int rounds = 3, launchers = 32;
   double seconds = 5;
   Report report;
@@ -304,6 +311,8 @@ int run(int argc, char** argv) {
       seconds = std::stod(value);
     } else if (option == "--launchers") {
       launchers = std::stoi(value);
+    } else if (option == "--slow-us") {
+      slow_us = static_cast<std::uint32_t>(std::stoul(value));
     } else if (option == "--dir") {
       directory = value;
     } else if (option == "--results") {
@@ -316,6 +325,15 @@ int run(int argc, char** argv) {
   if (launchers < 1 || launchers > 99 || rounds < 1) {
     std::fprintf(stderr, "bw2c: --launchers is 1 to 99, --rounds at least 1\n");
     return 2;
+  }
+  programs.sqlite_cli = own_directory() + (slow_us ? "/sqlite_cli_dynamic" : "/sqlite_cli");
+  if (programs.weft.empty()) {
+    programs.weft = slow_us ? std::filesystem::absolute(own_directory() + "/../weft").string() : WEFT_BENCH_RELEASE;
+  }
+  if (slow_us) {
+    programs.environment = {"LD_PRELOAD=" + own_directory() + "/slow_flush.so",
+                            "WEFT_SLOW_FLUSH_US=" + std::to_string(slow_us)};
+    suite.flush_delay_us = slow_us;
   }
   const Scratch scratch(directory);
   report.name = name;
@@ -342,8 +360,8 @@ int run(int argc, char** argv) {
   for (int round = 0; round < rounds; ++round) {
     for (const std::string& what : suite.contenders) {
       if (suite.errors.contains(what)) continue;
-      if (what.rfind("weft", 0) == 0 && programs.weft.empty()) {
-        suite.errors[what] = "no --weft BINARY";
+      if (what.rfind("weft", 0) == 0 && ::access(programs.weft.c_str(), X_OK) != 0) {
+        suite.errors[what] = "no " + programs.weft;
         continue;
       }
       const std::string root = scratch.path() + "/" + what + "-" + std::to_string(serial++);
@@ -362,7 +380,7 @@ int run(int argc, char** argv) {
   std::fputs(to_markdown(suite).c_str(), stdout);
   const bool failed = !suite.errors.empty();
   report.suites.push_back(std::move(suite));
-  if (!results.empty()) write_report(report, results);
+  if (!name.empty()) write_report(report, results);
   return failed ? 1 : 0;
 }
 

@@ -123,8 +123,8 @@ std::unique_ptr<Contender> make_lmdb(std::string_view variant);
 std::unique_ptr<Contender> make_rocksdb(std::string_view variant);
 std::unique_ptr<Contender> make_weft();  ///< null in a build without the store
 
-/// BW7 through the store: the contents as blobs of one directory, one change, one ref, one commit. Returns the
-/// nanoseconds from the first byte put to the commit's return; negative in a build without the store.
+/// BW7 through the store: the contents as blobs of one directory, one change, one ref, one commit, in a
+/// store that exists. Returns the nanoseconds from the first byte put to the commit's return; negative without the store.
 std::int64_t weft_commit_files(const std::string& directory, std::span<const std::string> contents);
 
 /// "sqlite", "lmdb:writemap", ...; throws on an unknown name.

@@ -44,7 +44,8 @@ void start_with_flush_shim(char** argv) {
   ::close(fd);
   ::setenv("LD_PRELOAD", shim.c_str(), 1);
   ::setenv("WEFT_SLOW_FLUSH_COUNTERS", counters.c_str(), 1);
-  ::execv("/proc/self/exe", argv);
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();  // its name is what perf shows
+  ::execv(program.c_str(), argv);
   throw std::runtime_error("cannot start again with " + shim);
 }
 

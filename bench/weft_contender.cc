@@ -173,7 +173,7 @@ class Weft final : public Contender {
 std::unique_ptr<Contender> make_weft() { return std::make_unique<Weft>(); }
 
 std::int64_t weft_commit_files(const std::string& directory, std::span<const std::string> contents) {
-  auto store = must(store::Store::create(system_env(), directory + "/.weft"), "create");
+  auto store = must(store::Store::open(system_env(), directory + "/.weft"), "open");
   const std::int64_t start = now_ns();
   auto transaction = must(store.begin(), "begin");
   object::Entries entries;
