@@ -152,7 +152,7 @@ class Children {
   void wait_for(const std::atomic<int>& counter, int wanted, const ProcessSlot* slots) {
     while (counter.load() < wanted) {
       reap(WNOHANG, slots, true);
-      ::usleep(2000);
+      ::usleep(10'000);  // seldom: each look asks after every child
     }
   }
   void wait_all(const ProcessSlot* slots) { reap(0, slots, false); }
