@@ -96,9 +96,11 @@ class Apply {
   /// CP2
   Result<void> check_unchanged(const HostDir& directory, const Step& step) {
     const auto now = directory.status(name_of(step.path));
-    if (!now || now->kind != step.seen->kind || Stamp::of(*now) != Stamp::of(*step.seen)) {
-      return changed_meanwhile(step.path);
-    }
+    if (!now || now->kind != step.seen->kind) return changed_meanwhile(step.path);
+    Stamp stamp = Stamp::of(*now);
+    // Replacing one name of a hard-linked file changes the change time under all of them.
+    if (step.seen->links > 1) stamp.ctime_ns = step.seen->ctime_ns;
+    if (stamp != Stamp::of(*step.seen)) return changed_meanwhile(step.path);
     return {};
   }
 

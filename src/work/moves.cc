@@ -70,7 +70,10 @@ class Matching {
       const std::size_t index = state_.find(observation.path);
       if (index == DirectoryState::kNone) continue;
       const StateEntry entry = state_.entry(index);
-      if (!entry.node.is_zero()) by_node.emplace(entry.node, entry);
+      if (entry.node.is_zero()) continue;
+      const bool at_home = observation.head && observation.head->node == entry.node;
+      const auto [known, fresh] = by_node.emplace(entry.node, entry);
+      if (!fresh && at_home) known->second = entry;
     }
     for (std::size_t i = 0; i < all_.size(); ++i) {
       if (!all_[i].vacates() && !is_edited(i)) continue;

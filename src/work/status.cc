@@ -63,10 +63,13 @@ Result<Comparison> compare_with_head(const WorkTree& tree, const object::ObjectR
   WEFT_DO(match_moves(tree, reader, *state, scanner, out.scan));
   for (Observation& observation : out.scan.observations) {
     // Whether what moved was edited as well.
-    if (!observation.from) continue;
-    WEFT_DO(scanner.read_new(observation, out.scan));
-    // Remembered: the next look will find the old path's entry gone.
-    out.update->set_node(observation.path, out.scan.observations[*observation.from].head->node);
+    if (observation.from) WEFT_DO(scanner.read_new(observation, out.scan));
+    if (!observation.present) continue;
+    // Remembered, as the next look will find the old path's entry gone; and what an earlier look thought is forgotten.
+    const bool keeps = !observation.from && observation.head && !observation.kind_changed();
+    out.update->set_node(observation.path, observation.from ? out.scan.observations[*observation.from].head->node
+                                           : keeps          ? observation.head->node
+                                                            : NodeId{});
   }
   std::sort(out.scan.ignored.begin(), out.scan.ignored.end());
   std::stable_sort(out.scan.warnings.begin(), out.scan.warnings.end(),
