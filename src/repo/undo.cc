@@ -18,6 +18,8 @@ constexpr int kMaxChain = 10'000;
 constexpr std::size_t kMinDigits = 4;
 constexpr std::string_view kWorkspacePrefix = "workspaces/";
 
+bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
+
 bool same_version(const std::optional<store::RefValue>& a, const std::optional<store::RefValue>& b) {
   return a.has_value() == b.has_value() && (!a || a->version == b->version);
 }
@@ -31,9 +33,9 @@ Error nothing_to(bool redo) {
 }
 
 Result<store::Operation> find_named(const store::Snapshot& snapshot, const std::string& text) {
-  if (text.size() < kMinDigits) {
+  if (text.size() < kMinDigits || text.size() > 2 * TransactionId::kSize || !is_hex(text)) {
     return make_error(Code::invalid, quoted(text) + " is no operation",
-                      "give at least 4 digits of its id (weft op log)");
+                      "give its id or at least the first 4 digits of it (weft op log)");
   }
   WEFT_TRY(const auto found, snapshot.find_operation_prefix(text, 2));
   if (found.empty()) {
@@ -261,6 +263,7 @@ class Undoer {
       Directories::Back item{move.ref.substr(kWorkspacePrefix.size()), *std::move(record), value->version,
                              std::nullopt};
       if (!move.before) {
+        if (is_own_head(move.ref)) return moved_on("it made the workspace you stand in");
         out.gone.push_back(std::move(item));
         continue;
       }
@@ -342,7 +345,7 @@ class Undoer {
     Error error = make_error(Code::refused,
                              "operation " + result_.undone.id.hex().substr(0, 8) + " (" + origin_.label +
                                  ") cannot be undone here: " + std::move(why),
-                             "`weft op log` shows what happened since");
+                             "`weft op log` lists all operations; `weft undo OPERATION` undoes any of them");
     for (const auto& move : result_.undone.moves) error.details.emplace_back("ref", move.ref);
     return error;
   }

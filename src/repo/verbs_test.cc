@@ -496,6 +496,54 @@ TEST_F(VerbsTest, UndoOfALandingBringsFilesBackWithEditsRescued) {  // UN-2
   EXPECT_EQ(read("w/b"), "edited");
 }
 
+TEST_F(VerbsTest, UndoRefusesWhatItCannotDo) {
+  write("w/a", "1");
+  committed("First");
+  undone();
+  auto repository = open();
+  const auto init = undo(repository, {std::nullopt, false, std::nullopt, {}});
+  ASSERT_FALSE(init.has_value());
+  EXPECT_EQ(init.error().code, Code::refused) << init.error().message;
+  EXPECT_TRUE(ref("workspaces/default"));
+  EXPECT_EQ(undo(repository, {"zzzz", false, std::nullopt, {}}).error().code, Code::invalid);
+  EXPECT_EQ(undo(repository, {"ab", false, std::nullopt, {}}).error().code, Code::invalid);
+  EXPECT_EQ(undo(repository, {std::string(32, '0'), false, std::nullopt, {}}).error().code, Code::not_found);
+  const auto again = committed("Again");
+  EXPECT_EQ(undo(repository, {again.operation->hex(), true, std::nullopt, {}}).error().code, Code::refused);
+  EXPECT_EQ(undo(repository, {std::nullopt, true, std::nullopt, {}}).error().code, Code::refused);
+}
+
+TEST_F(VerbsTest, UndoBlockedByLaterEditsOfTheSameFileMovesNothing) {  // UN-1
+  write("w/a", "1");
+  committed("First");
+  write("w/a", "2");
+  const auto second = committed("Second");
+  write("w/a", "3");
+  const auto third = committed("Third");
+  auto repository = open();
+  const auto blocked = undo(repository, {second.operation->hex(), false, std::nullopt, {}});
+  ASSERT_FALSE(blocked.has_value());
+  EXPECT_EQ(blocked.error().code, Code::conflicts);
+  EXPECT_EQ(ref("main"), Version(*third.change));
+  EXPECT_EQ(ref("workspaces/default"), Version(*third.change));
+  EXPECT_EQ(read("w/a"), "3");
+}
+
+TEST_F(VerbsTest, UndoOfAWorkspaceAddRemovesOnlyCleanFiles) {
+  write("w/a", "1");
+  committed("First");
+  add("x");
+  undone();
+  EXPECT_FALSE(exists("x"));
+  EXPECT_FALSE(ref("workspaces/x"));
+  add("y");
+  write("y/precious", "mine");
+  const auto kept = undone();
+  EXPECT_FALSE(ref("workspaces/y"));
+  EXPECT_EQ(read("y/precious"), "mine");
+  ASSERT_EQ(kept.notes.size(), 1U);
+}
+
 TEST_F(VerbsTest, SwitchCarriesEditsAndRefusesUntrackedInTheWay) {  // SW-1, CASES C21
   write("w/a", "1");
   const auto first = committed("First");

@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view kFileName = ".weft";
 constexpr std::size_t kKeptDigits = 16;
 constexpr std::string_view kDefaultFollow = "main";
+constexpr std::string_view kDefaultWorkspace = "default";
 
 Result<void> unlink_if_there(FileSystem& fs, const std::string& path) {
   auto removed = fs.unlink(path);
@@ -255,6 +256,10 @@ Result<std::vector<WorkspaceListing>> list_workspaces(const Repository& reposito
     listing.head = ref.value.version;
     // A ref somebody made by hand has no registration: shown as what it is, a head without files.
     if (auto record = decode_workspace(ref.value.extra)) listing.record = *std::move(record);
+    // It is where the store is, also after both were moved.
+    if (listing.name == kDefaultWorkspace) {
+      listing.record.path = parent_path(absolute_path(repository.context().directory, repository.store().directory()));
+    }
     if (!listing.record.path.empty()) {
       listing.present = fs.status(join_path(listing.record.path, kFileName)).has_value();
       const auto files = read_files_record(fs, repository.files_path(listing.name));
@@ -278,6 +283,7 @@ Result<void> check_removable(const Repository& repository, const store::Snapshot
         .with("workspace", workspace.name)
         .with("path", root);
   };
+  if (workspace.name == kDefaultWorkspace) return refuse("its directory holds the store", "");
   if (root.empty()) return {};
   if (root == "/") return refuse("its path is /", "");
   if (is_below(absolute_path(repository.context().directory, repository.store().directory()), root)) {
