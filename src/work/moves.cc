@@ -112,6 +112,8 @@ class Matching {
       changed = std::erase_if(
                     edges, [&](const auto& edge) { return !all_[edge.first].vacates() && !receives[edge.first]; }) > 0;
     }
+    // Hard links give one node two names: a new one rather than a path that has a node of its own.
+    std::stable_partition(edges.begin(), edges.end(), [&](const auto& edge) { return all_[edge.second].is_new(); });
     for (const auto& [source, target] : edges) {
       if (!used_[source] && !all_[target].from) take(source, target);
     }

@@ -42,7 +42,9 @@ TEST_F(OddFilesTest, C10SameSizeAndSameTimeIsNotMissed) {
 
 // CASES C11
 TEST_F(OddFilesTest, C11AFileThatMovesWhileItIsRead) {
-  constexpr std::size_t kSize = 64 << 10;
+  // One page: a writer that the kernel sets aside in the middle of a longer write leaves half-written bytes that hold
+  // still, and no reader can tell those from finished ones.
+  constexpr std::size_t kSize = 4096;
   write("calm", "calm");
   write("moving", std::string(kSize, 'a'));
   std::atomic<bool> stop = false;
