@@ -88,6 +88,7 @@ class Source {
           parents.push_back({parent, summary.tree});
         }
         WEFT_TRY(auto verdict, follower_->visit(step->id, step->tree, parents));
+        if (!verdict) continue;
         entry.shown = verdict->shown;
         entry.follow = std::move(verdict->follow);
         entry.path = std::move(verdict->path);
