@@ -335,6 +335,69 @@ TEST_F(VerbsTest, RemovingNeverTouchesWhatIsNotIts) {  // WS-3
   EXPECT_EQ(read("y/a"), "1");
 }
 
+/// The real file system, except that files whose path contains `victim` cannot be opened.
+class FailingFileSystem final : public FileSystem {
+ public:
+  std::string victim;
+  int failures = 0;
+
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
+    if (!victim.empty() && path.find(victim) != std::string::npos) {
+      ++failures;
+      return system_error(ENOSPC, "open", path);
+    }
+    return real_.open(path, mode);
+  }
+  Result<FileStatus> status(const std::string& path) override { return real_.status(path); }
+  Result<void> make_directory(const std::string& path) override { return real_.make_directory(path); }
+  Result<std::vector<DirectoryEntry>> list(const std::string& path) override { return real_.list(path); }
+  Result<void> rename(const std::string& from, const std::string& to) override { return real_.rename(from, to); }
+  Result<void> unlink(const std::string& path) override { return real_.unlink(path); }
+  Result<void> remove_directory(const std::string& path) override { return real_.remove_directory(path); }
+  Result<void> sync_directory(const std::string& path) override { return real_.sync_directory(path); }
+  Result<std::uint64_t> free_bytes(const std::string& path) override { return real_.free_bytes(path); }
+
+ private:
+  FileSystem& real_ = posix_file_system();
+};
+
+TEST_F(VerbsTest, AFailedAddLeavesNeitherRefNorFiles) {  // WS-1
+  write("w/a", "1");
+  committed("First");
+  FailingFileSystem failing;
+  Env env{failing, clock_, system_random()};
+  const Context with_failures{env, dir_ / "w", {{"WEFT_AUTHOR", "Ann <ann@example.org>"}}, ::geteuid()};
+  auto repository = Repository::open_only(with_failures).value();
+  failing.victim = "/x/.weft";
+  const auto added = add_workspace(repository, {"x", std::nullopt, std::nullopt, std::nullopt, {}});
+  ASSERT_FALSE(added.has_value());
+  EXPECT_EQ(added.error().code, Code::no_space);
+  EXPECT_GT(failing.failures, 0);
+  EXPECT_FALSE(exists("x"));
+  EXPECT_FALSE(ref("workspaces/x"));
+  failing.victim.clear();
+  EXPECT_TRUE(add_workspace(repository, {"x", std::nullopt, std::nullopt, std::nullopt, {}}).has_value());
+  EXPECT_EQ(read("x/a"), "1");
+}
+
+TEST_F(VerbsTest, ACommitIsNotUndoneByItsCachesFailing) {  // F-3
+  write("w/a", "1");
+  committed("First");
+  FailingFileSystem failing;
+  Env env{failing, clock_, system_random()};
+  const Context with_failures{env, dir_ / "w", {{"WEFT_AUTHOR", "Ann <ann@example.org>"}}, ::geteuid()};
+  auto repository = Repository::open_only(with_failures).value();
+  failing.victim = "/workspaces/default.";
+  write("w/a", "2");
+  const auto result = commit(repository, {"Second\n", {}, std::nullopt, std::nullopt, false});
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  EXPECT_GT(failing.failures, 0);
+  EXPECT_EQ(ref("main"), Version(*result->change));
+  EXPECT_TRUE(status().entries.empty());
+  write("w/a", "3");
+  EXPECT_TRUE(committed("Third").change);
+}
+
 TEST_F(VerbsTest, RemovesDeepDirectories) {  // CASES C27
   fs::create_directory(dir_ / "deep");
   fs::path at = dir_ / "deep";
