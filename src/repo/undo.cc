@@ -329,14 +329,16 @@ class Undoer {
 
   // --- UN-1, something moved on: the inverse as a change on the head ---
 
-  /// The move that says what the operation did to content: that of a public ref, else that of a head.
-  const store::Operation::Move* main_move() const {
+  /// The move that says what the operation did to content, and whose result the head contains: that of a public ref,
+  /// else that of this workspace's head.
+  Result<const store::Operation::Move*> main_move(const store::Snapshot& snapshot) const {
     const store::Operation::Move* found = nullptr;
     for (const auto& move : result_.undone.moves) {
-      if (move.ref.starts_with(kKeptPrefix) || move.ref.starts_with(kRescuePrefix) || !move.after) continue;
-      const bool is_head = move.ref.starts_with(kWorkspacePrefix);
-      if (is_head && !move.before) continue;
-      if (found == nullptr || !is_head) found = &move;
+      const bool is_head = is_own_head(move.ref);
+      const bool counts = is_head ? move.before.has_value() : check_movable_ref(move.ref).has_value();
+      if (!counts || !move.after || move.after->version.empty() || (found != nullptr && is_head)) continue;
+      WEFT_TRY(const bool contained, is_ancestor(snapshot, move.after->version, workspace_->head));
+      if (contained) found = &move;
     }
     return found;
   }
@@ -352,16 +354,14 @@ class Undoer {
 
   Result<std::optional<UndoResult>> invert(store::Transaction& transaction) {
     const store::Snapshot& snapshot = transaction.snapshot();
-    const store::Operation::Move* move = main_move();
-    if (move == nullptr) return moved_on("its refs moved on, and it changed no content");
     if (!workspace_) return moved_on("its refs moved on, and there is no workspace to record its inverse in");
     WEFT_DO(require_files_at_head(state_, *workspace_));
-    const Version after = move->after->version;
-    const Version before = move->before ? move->before->version : Version();
-    WEFT_TRY(const bool contained, is_ancestor(snapshot, after, workspace_->head));
-    if (!contained || after.empty()) {
+    WEFT_TRY(const store::Operation::Move* const move, main_move(snapshot));
+    if (move == nullptr) {
       return moved_on("its refs moved on, and the head of this workspace does not contain what it did");
     }
+    const Version after = move->after->version;
+    const Version before = move->before ? move->before->version : Version();
     WEFT_TRY(const ObjectId base, tree_of(snapshot, after));
     WEFT_TRY(const ObjectId theirs, tree_of(snapshot, before));
     WEFT_TRY(const ObjectId ours, tree_of(snapshot, workspace_->head));

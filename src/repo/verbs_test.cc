@@ -559,6 +559,29 @@ TEST_F(VerbsTest, UndoOfALandingBringsFilesBackWithEditsRescued) {  // UN-2
   EXPECT_EQ(read("w/b"), "edited");
 }
 
+TEST_F(VerbsTest, RedoOfALandingWhoseRefMovedOnBringsItsContentBack) {  // UN-1, UN-3
+  write("w/a", "1");
+  write("w/b", "1");
+  committed("First");
+  add("x");
+  write("x/b", "x");
+  committed("In x", "x");
+  write("w/a", "w");
+  committed("In w");
+  auto repository = open();
+  ASSERT_EQ(land(repository, {std::nullopt, {}, std::nullopt})->how, LandResult::How::merged);
+  undone();
+  EXPECT_EQ(read("w/b"), "1");
+  write("x/c", "x");
+  const auto later = committed("Later in x", "x");
+  EXPECT_TRUE(later.advanced);
+  const auto redone = undone("w", true);
+  EXPECT_EQ(redone.how, UndoResult::How::inverse_change);
+  EXPECT_EQ(read("w/a"), "w");
+  EXPECT_EQ(read("w/b"), "x");
+  EXPECT_EQ(ref("main"), Version(*later.change));
+}
+
 TEST_F(VerbsTest, UndoRefusesWhatItCannotDo) {
   write("w/a", "1");
   committed("First");
