@@ -154,6 +154,7 @@ Result<OwnerToken> Log::token() { return control_.token(); }
 SharedMutex::Acquired Log::lock_append(SharedMutex& mutex, OwnerToken token) {
   const auto acquired = mutex.lock(token, notice_);
   if (acquired.from_dead_owner) {
+    control_.point("append:from-dead-owner");
     // It died somewhere between taking a position and publishing it: nothing behind the published end exists. An author of
     // an own flush publishes the durable state first; if it died before the enqueued one, that is behind.
     EnqueuedState state = load_enqueued();
@@ -226,7 +227,7 @@ Result<Appended> Log::append(FrameSource& source, const TransactionId& transacti
     control_.point("append:before-lock");
     lock_append(append_mutex_, me);
     control_.point("append:locked");
-    if (state_.failed.load(std::memory_order_relaxed) != 0) {
+    if (state_.failed.load(std::memory_order_relaxed) != 0 || damaged()) {
       append_mutex_.unlock();
       continue;
     }
@@ -240,7 +241,10 @@ Result<Appended> Log::append(FrameSource& source, const TransactionId& transacti
       append_mutex_.unlock();
       if (judged_at > durable_position) {  // G7
         const std::uint64_t batch = state.batch_count == 0 ? state.batch - 1 : state.batch;
-        if (wait_durable(std::min(judged_at, state.position), batch, epoch, me) == Waited::given_up) continue;
+        if (wait_durable(std::min(judged_at, state.position), batch, epoch, me) == Waited::given_up) {
+          control_.point("refuse:judged-again");
+          continue;
+        }
       }
       return std::move(sections).error();
     }
@@ -258,6 +262,7 @@ Result<Appended> Log::append(FrameSource& source, const TransactionId& transacti
     if (padded_end - durable_position > kRingBytes) {
       // A full ring: wait for a flush with the lock released.
       append_mutex_.unlock();
+      control_.point("append:full-ring");
       const std::uint64_t batch = state.batch_count == 0 ? state.batch - 1 : state.batch;
       (void)wait_durable(state.position, batch, epoch, me);
       continue;
@@ -343,7 +348,10 @@ Log::Waited Log::wait_durable(std::uint64_t position, std::uint64_t batch, std::
     }
     const std::int64_t before = env_.clock.monotonic_ns();
     control_.wait(word, seen, kOwnerCheckNs);
-    if (env_.clock.monotonic_ns() - before >= kOwnerCheckNs) lead(position, me);
+    if (env_.clock.monotonic_ns() - before < kOwnerCheckNs) continue;
+    lead(position, me);
+    // Whoever met a failure may have died before it told us: without this, writers that all wait would wait for ever (G3).
+    if (state_.failed.load() != 0 && state_.epoch.load() == epoch) (void)recover_failed(me);
   }
 }
 
@@ -399,7 +407,7 @@ void Log::wait_for_fill(bool contended) {
 
 void Log::lead(std::uint64_t position, OwnerToken me) {
   const auto acquired = leader_mutex_.lock(me, notice_);
-  control_.point("lead:locked");
+  control_.point(acquired.from_dead_owner ? "lead:from-dead-owner" : "lead:locked");
   if (state_.durable.load()[0] >= position || state_.failed.load() != 0) {
     leader_mutex_.unlock();
     return;
@@ -448,6 +456,8 @@ bool Log::flush_ring(const EnqueuedState& closed, bool append_locked, OwnerToken
     zero_mutex_.unlock();
   }
   if (!written) {
+    segments_.forget_writers();
+    control_.point("lead:failed");
     fail_batch(written.error(), append_locked, me);
     return false;
   }
@@ -466,9 +476,10 @@ bool Log::flush_ring(const EnqueuedState& closed, bool append_locked, OwnerToken
       at = boundary;
       continue;
     }
-    client_.frame_durable(*header, ring_read(at + kFrameHeaderBytes, header->late_length, late_scratch));
+    client_.frame_durable(*header, ring_read(at + kFrameHeaderBytes, header->late_length, late_scratch), durable.position);
     at += padded_length(header->length);
   }
+  control_.point("lead:indexed");
   publish_durable(DurableState{closed.position, closed.chain, closed.client});
   return true;
 }
@@ -489,6 +500,7 @@ void Log::fail_batch(const Error& error, bool append_locked, OwnerToken me) {
   if (!append_locked) lock_append(append_mutex_, me);
   if (!control_.killed()) {
     state_.failed.store(static_cast<std::uint32_t>(error.sys_errno == 0 ? EIO : error.sys_errno));
+    control_.point("fail:marked");
     const DurableState durable = this->durable();
     state_.epoch.fetch_add(1);
     EnqueuedState state = load_enqueued();
@@ -497,6 +509,7 @@ void Log::fail_batch(const Error& error, bool append_locked, OwnerToken me) {
     publish_enqueued(state);
   }
   if (!append_locked) append_mutex_.unlock();
+  control_.point("fail:reset");
   for (std::uint64_t i = 0; i < kBatchWords && !control_.killed(); ++i) {
     state_.batch_done[i].fetch_add(1);
     control_.wake(state_.batch_done[i], INT_MAX);
@@ -524,6 +537,7 @@ Result<void> Log::recover_failed(OwnerToken me) {
       state_.zeroed_end.store(size ? std::max(durable.position, start + *size) : durable.position);
       state_.next_segment.store(0);
       state_.failed.store(0);
+      control_.point("recover:done");
     }
     zero_mutex_.unlock();
   }
@@ -642,7 +656,10 @@ Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionI
   }();
   if (written && !control_.killed()) state_.zeroed_end.store(std::max(state_.zeroed_end.load(), header.position + total));
   zero_mutex_.unlock();
-  if (!written) return fail(written.error());
+  if (!written) {
+    segments_.forget_writers();
+    return fail(written.error());
+  }
   state_.transactions.fetch_add(1, std::memory_order_relaxed);
   state_.batches.fetch_add(1, std::memory_order_relaxed);
   state_.flushes.fetch_add(1, std::memory_order_relaxed);
@@ -651,7 +668,7 @@ Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionI
   control_.point("exclusive:flushed");
 
   source.placed(header.position, header.position + kFrameHeaderBytes + sections->late.size());
-  client_.frame_durable(header, sections->late);
+  client_.frame_durable(header, sections->late, header.position);
   state.position = header.position + total;
   state.chain = header.checksum;
   state.client = sections->client;

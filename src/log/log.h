@@ -71,8 +71,8 @@ class LogClient {
  public:
   virtual ~LogClient() = default;
   /// By the leader, in order, after the flush and before the durable position moves. Must be idempotent. The frame's payload
-  /// is not given (it may lie apart in the ring).
-  virtual void frame_durable(const FrameHeader& header, ByteView late) = 0;
+  /// is not given (it may lie apart in the ring). `durable_end` is the position published as durable so far.
+  virtual void frame_durable(const FrameHeader& header, ByteView late, std::uint64_t durable_end) = 0;
   /// Inside the append lock: everything placed at or behind `position` never happened.
   virtual void forget_from(std::uint64_t position) = 0;
 };

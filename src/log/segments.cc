@@ -67,7 +67,8 @@ Result<ByteView> Segments::view(std::uint64_t position, std::uint64_t length, st
 
 Result<ByteView> Segments::view_until(std::uint64_t position, std::uint64_t end, std::shared_ptr<Mapping>& keep) {
   const std::uint64_t offset = position % segment_bytes_;
-  const bool sealed = end > segment_end(position);
+  // Also when the log stands exactly at this segment's end: then the next frame goes into the one behind it.
+  const bool sealed = end >= segment_end(position);
   const std::uint64_t want = std::min(end, segment_end(position)) - segment_start(position);
   auto found = mapped(position, want);
   if (!found && found.error().code != Code::not_found) return std::move(found).error();
@@ -87,14 +88,16 @@ Result<ByteView> Segments::view_until(std::uint64_t position, std::uint64_t end,
 
 Result<ByteView> Segments::view_rest(std::uint64_t position, std::shared_ptr<Mapping>& keep) {
   const std::uint64_t offset = position % segment_bytes_;
-  auto found = mapped(position, segment_bytes_);
-  if (!found) {
-    if (found.error().code == Code::not_found) return ByteView{};
-    return std::move(found).error();
+  auto file = env_.fs.open(path_of(position), OpenMode::read);
+  if (!file) {
+    if (file.error().code == Code::not_found) return ByteView{};
+    return std::move(file).error();
   }
-  keep = found->mapping;
-  if (offset >= found->file_size) return ByteView{};
-  return keep->bytes().substr(offset, found->file_size - offset);
+  WEFT_TRY(keep, (*file)->map(segment_bytes_));
+  WEFT_TRY(std::uint64_t size, (*file)->size());
+  size = std::min(size, segment_bytes_);
+  if (offset >= size) return ByteView{};
+  return keep->bytes().substr(offset, size - offset);
 }
 
 Result<File*> Segments::writer(std::uint64_t position) {
@@ -260,32 +263,48 @@ Result<ScanResult> Segments::scan(LogPoint from, std::uint64_t known_durable,
 }
 
 Result<void> Segments::clear_behind(std::uint64_t from) {
-  std::uint64_t at = from;
-  bool removed = false;
-  for (;;) {
-    const std::uint64_t segment = segment_start(at);
-    WEFT_TRY(const std::uint64_t size, file_size(at));
+  const std::uint64_t segment = segment_start(from);
+  const bool keeps_first = segment < from || segment == 0;
+  if (keeps_first) {
+    WEFT_TRY(const std::uint64_t size, file_size(from));
     if (size > 0) {
-      if (segment >= from && segment != 0) {
-        WEFT_DO(env_.fs.unlink(path_of(at)));
-        removed = true;
-      } else {
-        WEFT_TRY(auto file, env_.fs.open(path_of(at), OpenMode::write));
-        std::shared_ptr<Mapping> keep;
-        WEFT_TRY(const ByteView rest, view_rest(at, keep));
-        if (!all_zero(rest)) WEFT_DO(put_zeros(*file, at - segment, size));
-        WEFT_DO(file->sync());
-      }
+      WEFT_TRY(auto file, env_.fs.open(path_of(from), OpenMode::write));
+      std::shared_ptr<Mapping> keep;
+      WEFT_TRY(const ByteView rest, view_rest(from, keep));
+      if (!all_zero(rest)) WEFT_DO(put_zeros(*file, from - segment, size));
+      WEFT_DO(file->sync());
     }
-    WEFT_TRY(const std::uint64_t next_size, file_size(segment + segment_bytes_));
-    if (next_size == 0) break;
-    at = segment + segment_bytes_;
+  }
+  // By name, not from one to the next: a crash in the middle of this may leave a gap.
+  const std::string last_kept = base_name(path_of(keeps_first || from == 0 ? from : from - 1));
+  bool removed = false;
+  WEFT_TRY(const auto entries, env_.fs.list(directory_));
+  for (const auto& entry : entries) {
+    if (!entry.name.ends_with(".seg") || entry.name <= last_kept) continue;
+    WEFT_DO(env_.fs.unlink(join_path(directory_, entry.name)));
+    removed = true;
   }
   if (removed) {
     WEFT_DO(env_.fs.sync_directory(directory_));
     forget_mappings();
   }
   return {};
+}
+
+Result<void> Segments::flush_from(std::uint64_t position) {
+  for (std::uint64_t at = position;; at = segment_start(at) + segment_bytes_) {
+    auto file = env_.fs.open(path_of(at), OpenMode::write);
+    if (!file) {
+      if (file.error().code == Code::not_found) return {};
+      return std::move(file).error();
+    }
+    WEFT_DO((*file)->sync());
+  }
+}
+
+void Segments::forget_writers() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  writers_.clear();
 }
 
 void Segments::forget_mappings() {

@@ -53,7 +53,8 @@ class Segments {
   /// From `position` to `end` (a position that is written), or to the end of position's segment if that comes first. Costs no
   /// system call where that was seen to be there before.
   Result<ByteView> view_until(std::uint64_t position, std::uint64_t end, std::shared_ptr<Mapping>& keep);
-  /// All of the segment from `position` to the end of its file as it is now.
+  /// All of the segment from `position` to the end of its file as it is now. Kept nowhere: a segment that holds nothing durable
+  /// yet may be removed and made anew, and a mapping of the old file would go on showing that.
   Result<ByteView> view_rest(std::uint64_t position, std::shared_ptr<Mapping>& keep);
 
   /// The segment's file, opened for writing and kept.
@@ -78,7 +79,12 @@ class Segments {
   /// wholly behind. Also flushes what is before `from` in its segment.
   Result<void> clear_behind(std::uint64_t from);
 
+  /// Flushes every segment file from `position` on.
+  Result<void> flush_from(std::uint64_t position);
+
   void forget_mappings();
+  /// A file that met a failed write or flush is dead in the process that met it, and only there.
+  void forget_writers();
 
  private:
   struct Mapped {

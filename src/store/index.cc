@@ -331,23 +331,28 @@ void Index::place_ref(const Key& key, std::uint64_t position) {
   table(active_of(state_.tables.load(std::memory_order_acquire))).move_ref(key, position);
 }
 
-void Index::frame_durable(const log::FrameHeader& header, ByteView late) {
+void Index::frame_durable(const log::FrameHeader& header, ByteView late, std::uint64_t durable_end) {
   if (header.kind != log::FrameKind::transaction || control_.killed()) return;
   const std::uint64_t tables = state_.tables.load(std::memory_order_acquire);
   for_each_move_key(late, header.position, [&](const Key& key, std::uint64_t position) {
     const int active = active_of(tables);
     TailTable newest = table(active);
     if (newest.find_ref(key) != nullptr) {
-      newest.ref_durable(key, position);
+      newest.ref_durable(key, position, durable_end);
     } else if (frozen_of(tables)) {
-      table(1 - active).ref_durable(key, position);
+      table(1 - active).ref_durable(key, position, durable_end);
     }
   });
 }
 
 void Index::forget_from(std::uint64_t position) {
   if (control_.killed()) return;
+  const std::uint64_t tables = state_.tables.load();
+  // What the frozen table holds ends earlier now; new frames take those positions, and go into the active table.
+  if (frozen_of(tables) && state_.cut.load() > position) state_.cut.store(position);
   for (const int which : {0, 1}) {
+    // A table that is out of use may be being cleared; it leaves use inside the append lock only.
+    if (which != active_of(tables) && !frozen_of(tables)) continue;
     if (state_.capacity[which].load() != 0) table(which).forget_from(position);
     std::uint32_t count = std::min(state_.pack_count[which].load(), kMaxTailPacks);
     while (count > 0 && state_.packs[which][count - 1].load() >= position) --count;
@@ -448,7 +453,9 @@ Result<void> Index::merge(log::Log& log, bool wait, std::size_t room_for) {
     if (room_for == 0 && !merge_due()) return {};
     if (room_for != 0 && has_room(room_for, 1)) return {};
     std::uint64_t tables = state_.tables.load();
-    if (!frozen_of(tables)) {  // else a merge died: go on with what it froze
+    if (frozen_of(tables)) {  // a merge died: go on with what it froze
+      control_.point("merge:resumed");
+    } else {
       const int next = 1 - active_of(tables);
       std::uint64_t capacity = std::min(kMaxTableCapacity, state_.capacity[1 - next].load() * 4);
       while (capacity < kMaxTableCapacity && capacity / 4 * 3 < room_for) capacity *= 2;
@@ -460,8 +467,9 @@ Result<void> Index::merge(log::Log& log, bool wait, std::size_t room_for) {
       }));
     }
     control_.point("merge:frozen");
-    const std::uint64_t cut = state_.cut.load();
-    WEFT_DO(log.flush_to(cut));
+    std::uint64_t cut = state_.cut.load();
+    if (auto flushed = log.flush_to(cut); !flushed) return flushed;
+    cut = state_.cut.load();  // a failure on the way may have brought it forward
     WEFT_TRY(const auto current, load_view());
     Gathered gathered;
     gathered.client = current->manifest.client;
@@ -473,9 +481,14 @@ Result<void> Index::merge(log::Log& log, bool wait, std::size_t room_for) {
       control_.point("merge:manifest-written");
     }
     if (control_.killed()) return {};
-    tables = state_.tables.load();
-    const int frozen = 1 - active_of(tables);
-    state_.tables.store(next_tables(tables, active_of(tables), false));
+    int frozen = 0;
+    WEFT_DO(log.with_append_lock([&](log::AppendContext&) -> Result<void> {
+      tables = state_.tables.load();
+      frozen = 1 - active_of(tables);
+      if (!control_.killed()) state_.tables.store(next_tables(tables, active_of(tables), false));
+      return {};
+    }));
+    control_.point("merge:published");
     state_.merges.fetch_add(1, std::memory_order_relaxed);
     table(frozen).clear();
     state_.pack_count[frozen].store(0);
@@ -518,6 +531,8 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
       // `merged` is where this frame's chain begins: everything gathered lies before it.
       Gathered next;
       next.client = gathered.client;
+      // A manifest is a claim that what it covers was durable: what was merely found in the files must be so first.
+      WEFT_DO(segments_.flush_from(base->manifest.point.position));
       WEFT_DO(write_merged(*base, std::move(gathered), merged));
       WEFT_TRY(base, load_view());
       gathered = std::move(next);
@@ -538,6 +553,7 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
   std::uint64_t capacity = kFirstTableCapacity;
   while (capacity / 2 <= entries && capacity < kMaxTableCapacity) capacity *= 2;
   if (!recovered.damage && (entries > kMergeEntries || gathered.packs.size() >= kMergePacks)) {
+    WEFT_DO(segments_.flush_from(base->manifest.point.position));
     WEFT_DO(write_merged(*base, std::move(gathered), scanned.end));
     return recovered;
   }
@@ -550,7 +566,7 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
     for (const auto& entry : gathered.lists[kind]) {
       if (static_cast<EntryKind>(kind) == EntryKind::ref) {
         place_ref(entry.key, entry.value);
-        table(0).ref_durable(entry.key, entry.value);
+        table(0).ref_durable(entry.key, entry.value, UINT64_MAX);
       } else {
         place(static_cast<EntryKind>(kind), entry.key, entry.value);
       }
@@ -582,7 +598,7 @@ Result<RecoveredIndex> Index::recover_damaged(RecoveredIndex recovered, std::uin
   WEFT_DO(activate(0, capacity));
   for (const auto& entry : refs[static_cast<std::size_t>(EntryKind::ref)]) {
     place_ref(entry.key, entry.value);
-    table(0).ref_durable(entry.key, entry.value);
+    table(0).ref_durable(entry.key, entry.value, UINT64_MAX);
   }
   return recovered;
 }

@@ -58,7 +58,7 @@ class Index final : public log::LogClient {
   Result<RecoveredIndex> recover(std::uint64_t witnessed);
 
   // LogClient
-  void frame_durable(const log::FrameHeader& header, ByteView late) override;
+  void frame_durable(const log::FrameHeader& header, ByteView late, std::uint64_t durable_end) override;
   void forget_from(std::uint64_t position) override;
 
   /// Everything under `key`, newest tables first; visit returns false to stop. Only what lies before `bound` in the log.

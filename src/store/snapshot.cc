@@ -228,9 +228,15 @@ Result<std::vector<GitId>> Snapshot::find_git_prefix(std::string_view hex_digits
 
 Result<Move> Snapshot::State::move_at(std::uint64_t position) const {
   std::shared_ptr<Mapping> keep;
-  // Of a ref that moved on meanwhile, the newest move lies behind this snapshot's own position.
+  // Of a ref that moved on meanwhile, the newest move lies behind this snapshot's own position, or even behind what is
+  // published as durable: a leader, having flushed, moves the refs first.
   const std::uint64_t end = position < durable.position ? durable.position : store->log.durable().position;
-  WEFT_TRY(const ByteView bytes, store->segments.view_until(position, std::max(end, position + 1), keep));
+  ByteView bytes;
+  if (position < end) {
+    WEFT_TRY(bytes, store->segments.view_until(position, end, keep));
+  } else {
+    WEFT_TRY(bytes, store->segments.view_rest(position, keep));
+  }
   auto move = decode_move(bytes, position);
   if (!move) {
     return damaged(fmt::format("no ref move at log position {}", position), "run `weft verify` to see what is affected");

@@ -32,6 +32,7 @@ void TailTable::insert(EntryKind kind, const Key& key, std::uint64_t position) {
     entry.word1.store(key_word(key, 1), std::memory_order_relaxed);
     entry.durable.store(0, std::memory_order_relaxed);
     entry.previous.store(0, std::memory_order_relaxed);
+    entry.settled.store(0, std::memory_order_relaxed);
     entry.newest.store(pack_value(kind, position), std::memory_order_release);
     count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return;
@@ -65,11 +66,14 @@ void TailTable::move_ref(const Key& key, std::uint64_t position) {
   insert(EntryKind::ref, key, position);
 }
 
-void TailTable::ref_durable(const Key& key, std::uint64_t position) {
+void TailTable::ref_durable(const Key& key, std::uint64_t position, std::uint64_t durable_end) {
   const TailEntry* found = find_ref(key);
   if (found == nullptr) return;
   auto& entry = const_cast<TailEntry&>(*found);
-  if (entry.durable.load(std::memory_order_relaxed) < position) entry.durable.store(position, std::memory_order_release);
+  const std::uint64_t durable = entry.durable.load(std::memory_order_relaxed);
+  if (durable >= position) return;
+  if (durable < durable_end) entry.settled.store(durable, std::memory_order_relaxed);
+  entry.durable.store(position, std::memory_order_release);
 }
 
 void TailTable::find(EntryKind kind, const Key& key, const std::function<bool(std::uint64_t)>& visit) const {
@@ -113,10 +117,13 @@ void TailTable::forget_from(std::uint64_t position) {
     if (kind_of(value) == EntryKind::ref) {
       const std::uint64_t previous = entry.previous.load(std::memory_order_relaxed);
       const std::uint64_t durable = entry.durable.load(std::memory_order_relaxed);
+      const std::uint64_t settled = entry.settled.load(std::memory_order_relaxed);
       if (previous != 0 && (previous & kPositionMask) < position) {
         kept = previous;
       } else if (durable != 0 && durable < position) {
         kept = pack_value(EntryKind::ref, durable);
+      } else if (settled != 0 && settled < position) {
+        kept = pack_value(EntryKind::ref, settled);
       }
       if (durable >= position) entry.durable.store(kept & kPositionMask, std::memory_order_relaxed);
     }

@@ -1,12 +1,13 @@
 // Tail table: a hash table in the control block for what the log holds behind the last merge. Open addressing, linear
-// probing, five words an entry.
+// probing, six words an entry.
 //
 // Invariants:
 //   TT1  Written only inside the append lock, except `durable`, which the leader moves forward. Readers take no lock.
 //   TT2  An entry counts for a reader only up to the durable position it looks with; what it finds there is checked against
 //        the log, so a stale entry can cost a read but never give a wrong answer.
 //   TT3  One entry for a ref, moved in place: `newest` (enqueued), `durable` (the newest a flush covers), `previous` (what
-//        newest was before the transaction now being placed). All other kinds: one entry a record.
+//        newest was before the transaction now being placed), `settled` (what durable was before the batch that moved it: a
+//        leader moves `durable` before it publishes, and may die in between). All other kinds: one entry a record.
 // Threading: as TT1.
 #pragma once
 
@@ -24,8 +25,9 @@ struct TailEntry {
   std::atomic<std::uint64_t> newest;   ///< kind << 56 | position; 0: never used, or forgotten when word0 is set
   std::atomic<std::uint64_t> durable;  ///< refs only
   std::atomic<std::uint64_t> previous; ///< refs only
+  std::atomic<std::uint64_t> settled;  ///< refs only
 };
-static_assert(sizeof(TailEntry) == 40);
+static_assert(sizeof(TailEntry) == 48);
 
 inline constexpr std::uint64_t kPositionMask = (1ULL << 56) - 1;
 
@@ -43,7 +45,8 @@ class TailTable {
   void insert(EntryKind kind, const Key& key, std::uint64_t position);
   /// Moves or makes the ref's entry.
   void move_ref(const Key& key, std::uint64_t position);
-  void ref_durable(const Key& key, std::uint64_t position);
+  /// `durable_end`: the durable position that is published while this is called.
+  void ref_durable(const Key& key, std::uint64_t position, std::uint64_t durable_end);
   /// The ref's entry, or null.
   const TailEntry* find_ref(const Key& key) const;
   /// Positions of entries of this kind whose first 16 key bytes are these; visit returns false to stop.
