@@ -347,7 +347,12 @@ Log::Waited Log::wait_durable(std::uint64_t position, std::uint64_t batch, std::
       return state_.epoch.load(std::memory_order_acquire) == epoch ? Waited::durable : Waited::given_up;
     }
     const std::int64_t before = env_.clock.monotonic_ns();
-    control_.wait(word, seen, kOwnerCheckNs);
+    auto& waiters = state_.waiters[batch % kBatchWords];
+    // Counted before the last look at the word: a waker that sees no waiter has changed the word before that look.
+    waiters.fetch_add(1);
+    if (word.load() == seen) control_.wait(word, seen, kOwnerCheckNs);
+    if (control_.killed()) return Waited::given_up;
+    waiters.fetch_sub(1);
     if (env_.clock.monotonic_ns() - before < kOwnerCheckNs) continue;
     lead(position, me);
     // Whoever met a failure may have died before it told us: without this, writers that all wait would wait for ever (G3).
@@ -491,8 +496,8 @@ void Log::wake_batches(std::uint64_t through) {
   const std::uint64_t from = woken >= through ? through : std::max(woken + 1, through < kBatchWords ? 0 : through - kBatchWords + 1);
   for (std::uint64_t batch = from; batch <= through; ++batch) {
     SharedControl::Word& word = state_.batch_done[batch % kBatchWords];
-    word.fetch_add(1, std::memory_order_release);
-    control_.wake(word, INT_MAX);
+    word.fetch_add(1);
+    if (state_.waiters[batch % kBatchWords].load() != 0) control_.wake(word, INT_MAX);
   }
 }
 

@@ -72,6 +72,7 @@ struct SharedLogState {
   PublishedWords<2 + kClientWords> durable;
   char pad4[64];
   SharedControl::Word batch_done[kBatchWords];  ///< counts up when that batch is durable or has failed
+  std::atomic<std::uint32_t> waiters[kBatchWords];  ///< sleepers on that word; too many after a death, never too few
   std::atomic<std::uint64_t> woken_batch;
   std::atomic<std::uint32_t> epoch;             ///< counts failed batches: positions behind `durable` were given up
   std::atomic<std::uint32_t> failed;            ///< errno of the failure, 0 while healthy

@@ -214,9 +214,8 @@ Result<void> Index::find_prefix(EntryKind kind, std::string_view hex_digits, std
     const int active = active_of(tables);
     for (const int which : {active, 1 - active}) {
       if (which != active && !frozen_of(tables)) continue;
-      table(which).for_each([&](EntryKind entry, std::uint64_t word0, std::uint64_t position) {
-        if (entry != kind || word0 < low || word0 > high || position >= bound) return;
-        candidates.push_back({std::nullopt, Found{.position = position}});
+      table(which).find_range(kind, low, high, [&](std::uint64_t position) {
+        if (position < bound) candidates.push_back({std::nullopt, Found{.position = position}});
       });
       if (kind > EntryKind::change) continue;
       WEFT_TRY(const auto readers, tail_packs(which, bound));

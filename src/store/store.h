@@ -201,6 +201,8 @@ class Transaction final : public object::ObjectWriter {
   /// run again if the batch before it failed.
   using Late = std::function<Result<void>(Transaction&, const std::vector<std::optional<RefValue>>& newest)>;
   void set_late(std::vector<std::string> refs, Late compute);
+  /// Inside `compute` only: of any change that is durable or enqueued, so that what it finds in a ref can be built upon.
+  Result<object::ChangeSummary> late_change_summary(const ChangeId& id) const;
 
   /// Durable when it returns. The transaction is spent either way.
   Result<Committed> commit();

@@ -1,6 +1,7 @@
 #include "store/tail_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace weft::store {
@@ -15,16 +16,13 @@ std::uint64_t word0_of(const Key& key) { return std::max<std::uint64_t>(key_word
 
 }  // namespace
 
-std::size_t TailTable::slot_of(EntryKind kind, std::uint64_t word0) const {
-  std::uint64_t mixed = word0 ^ (static_cast<std::uint64_t>(kind) * 0x9e3779b97f4a7c15ULL);
-  mixed ^= mixed >> 32;
-  mixed *= 0xd6e8feb86659fd93ULL;
-  return static_cast<std::size_t>(mixed >> 20) & (capacity_ - 1);
+std::size_t TailTable::slot_of(std::uint64_t word0) const {
+  return static_cast<std::size_t>(word0 >> (64 - std::countr_zero(capacity_)));
 }
 
 void TailTable::insert(EntryKind kind, const Key& key, std::uint64_t position) {
   const std::uint64_t word0 = word0_of(key);
-  std::size_t slot = slot_of(kind, word0);
+  std::size_t slot = slot_of(word0);
   for (;; slot = (slot + 1) & (capacity_ - 1)) {
     TailEntry& entry = entries_[slot];
     if (entry.newest.load(std::memory_order_relaxed) != 0) continue;
@@ -42,7 +40,7 @@ void TailTable::insert(EntryKind kind, const Key& key, std::uint64_t position) {
 const TailEntry* TailTable::find_ref(const Key& key) const {
   const std::uint64_t word0 = word0_of(key);
   const std::uint64_t word1 = key_word(key, 1);
-  std::size_t slot = slot_of(EntryKind::ref, word0);
+  std::size_t slot = slot_of(word0);
   for (std::size_t probes = 0; probes < capacity_; ++probes, slot = (slot + 1) & (capacity_ - 1)) {
     const TailEntry& entry = entries_[slot];
     const std::uint64_t value = entry.newest.load(std::memory_order_acquire);
@@ -79,7 +77,7 @@ void TailTable::ref_durable(const Key& key, std::uint64_t position, std::uint64_
 void TailTable::find(EntryKind kind, const Key& key, const std::function<bool(std::uint64_t)>& visit) const {
   const std::uint64_t word0 = word0_of(key);
   const std::uint64_t word1 = key_word(key, 1);
-  std::size_t slot = slot_of(kind, word0);
+  std::size_t slot = slot_of(word0);
   for (std::size_t probes = 0; probes < capacity_; ++probes, slot = (slot + 1) & (capacity_ - 1)) {
     const TailEntry& entry = entries_[slot];
     const std::uint64_t value = entry.newest.load(std::memory_order_acquire);
@@ -91,15 +89,20 @@ void TailTable::find(EntryKind kind, const Key& key, const std::function<bool(st
   }
 }
 
-void TailTable::for_each(const std::function<void(EntryKind, std::uint64_t, std::uint64_t)>& visit) const {
-  for (std::size_t slot = 0; slot < capacity_; ++slot) {
+void TailTable::find_range(EntryKind kind, std::uint64_t low, std::uint64_t high,
+                           const std::function<void(std::uint64_t)>& visit) const {
+  const std::size_t last = slot_of(high);
+  std::size_t slot = slot_of(low);
+  // Probing may have carried entries past their slot, but never past one that was not used.
+  for (std::size_t probes = 0, beyond = slot; probes < capacity_; ++probes, ++beyond, slot = (slot + 1) & (capacity_ - 1)) {
     const TailEntry& entry = entries_[slot];
     const std::uint64_t value = entry.newest.load(std::memory_order_acquire);
-    if (value == 0) continue;
-    const EntryKind kind = kind_of(value);
+    const std::uint64_t word0 = entry.word0.load(std::memory_order_relaxed);
+    if (value == 0 && word0 == 0 && beyond >= last) return;
+    if (value == 0 || kind_of(value) != kind || word0 < low || word0 > high) continue;
     const std::uint64_t position =
         kind == EntryKind::ref ? entry.durable.load(std::memory_order_acquire) : value & kPositionMask;
-    if (position != 0) visit(kind, entry.word0.load(std::memory_order_relaxed), position);
+    if (position != 0) visit(position);
   }
 }
 

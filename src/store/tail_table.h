@@ -1,5 +1,6 @@
 // Tail table: a hash table in the control block for what the log holds behind the last merge. Open addressing, linear
-// probing, six words an entry.
+// probing, six words an entry. Keys are hashes or random, so their first bits are the slot: entries of one prefix lie
+// together, and looking for a prefix reads only those.
 //
 // Invariants:
 //   TT1  Written only inside the append lock, except `durable`, which the leader moves forward. Readers take no lock.
@@ -51,13 +52,15 @@ class TailTable {
   const TailEntry* find_ref(const Key& key) const;
   /// Positions of entries of this kind whose first 16 key bytes are these; visit returns false to stop.
   void find(EntryKind kind, const Key& key, const std::function<bool(std::uint64_t position)>& visit) const;
-  /// Every entry. For a ref `position` is `durable`; 0 (nothing durable yet) is left out.
-  void for_each(const std::function<void(EntryKind kind, std::uint64_t word0, std::uint64_t position)>& visit) const;
+  /// Every entry of the kind whose first key word is in [low, high]. For a ref `position` is `durable`; 0 (nothing durable
+  /// yet) is left out.
+  void find_range(EntryKind kind, std::uint64_t low, std::uint64_t high,
+                  const std::function<void(std::uint64_t position)>& visit) const;
   void forget_from(std::uint64_t position);
   void clear();
 
  private:
-  std::size_t slot_of(EntryKind kind, std::uint64_t word0) const;
+  std::size_t slot_of(std::uint64_t word0) const;
   TailEntry* entries_;
   std::size_t capacity_;
   std::atomic<std::uint64_t>& count_;

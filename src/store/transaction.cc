@@ -141,7 +141,7 @@ struct Transaction::State final : log::FrameSource {
   std::size_t records_offset = 0;
   std::vector<std::size_t> delta_offsets, git_offsets;
   bool needs_room = false;
-  bool in_lock = false;
+  log::AppendContext* lock_context = nullptr;  ///< while a late part is computed
   struct Sizes {
     std::size_t records = 0, puts = 0, deltas = 0, edits = 0;
   } before_late;
@@ -149,7 +149,7 @@ struct Transaction::State final : log::FrameSource {
 
 Result<void> Transaction::State::put_record(ObjectKind kind, const ObjectId& object, ByteView bytes) {
   if (!spilled && records.size() + bytes.size() > frame_limit()) {
-    if (in_lock) {
+    if (lock_context != nullptr) {
       return make_error(Code::invalid, "too much content for a change computed while others wait", "record it beforehand");
     }
     WEFT_DO(spill());
@@ -270,9 +270,9 @@ Result<log::FrameSource::Sections> Transaction::State::build(log::AppendContext&
       judge(move);
       values.push_back(move ? std::move(move->after) : std::nullopt);
     }
-    in_lock = true;
+    lock_context = &context;
     auto computed = late_compute(*self, values);
-    in_lock = false;
+    lock_context = nullptr;
     if (!computed) return std::move(computed).error();
     WEFT_DO(check_refs());
     write_payload();
@@ -430,6 +430,28 @@ void Transaction::set_operation(OperationInfo info) { state_->operation = std::m
 void Transaction::set_late(std::vector<std::string> refs, Late compute) {
   state_->late_refs = std::move(refs);
   state_->late_compute = std::move(compute);
+}
+
+Result<object::ChangeSummary> Transaction::late_change_summary(const ChangeId& id) const {
+  WEFT_CHECK(state_->lock_context != nullptr);
+  log::AppendContext& context = *state_->lock_context;
+  std::optional<object::ChangeSummary> summary;
+  const std::uint64_t end = context.enqueued().position;
+  WEFT_DO(state_->store->index.find(EntryKind::change, id, end, [&](const Found& found) -> Result<bool> {
+    if (found.pack) {
+      WEFT_TRY(const Bytes bytes, found.pack->read_at(found.offset, ObjectKind::change, id));
+      WEFT_TRY(summary, object::decode_change_summary(bytes));
+      return false;
+    }
+    WEFT_TRY(const ByteView bytes, context.read_up_to(found.position, log::kMaxRingFrame));
+    const auto record = object::decode_record(bytes);
+    if (!record || record->kind != ObjectKind::change || record->id != id) return true;
+    WEFT_TRY(const Bytes content, state_->codec.content(*record));
+    WEFT_TRY(summary, object::decode_change_summary(content));
+    return false;
+  }));
+  if (!summary) return not_found(ObjectKind::change, id);
+  return *std::move(summary);
 }
 
 Result<Committed> Transaction::commit() {
