@@ -85,6 +85,8 @@ struct SimFileSystem::LiveFile {
   std::vector<bool> blocks;  // which 4 KiB blocks take space
   std::vector<std::weak_ptr<SimMapping>> mappings;
   std::int64_t changed = 0;
+  std::uint64_t flush_failures = 0;
+  int flush_errno = 0;  // of the last
 
   ByteView view() const { return shared ? ByteView(*shared) : ByteView(own); }
   Bytes& writable() {
@@ -115,7 +117,11 @@ struct SimFileSystem::LiveFile {
 class SimFile final : public File {
  public:
   SimFile(SimFileSystem& fs, std::shared_ptr<SimFileSystem::LiveFile> file, std::string path, bool writable)
-      : fs_(fs), file_(std::move(file)), path_(std::move(path)), writable_(writable) {}
+      : fs_(fs),
+        file_(std::move(file)),
+        path_(std::move(path)),
+        writable_(writable),
+        seen_flush_failures_(file_->flush_failures) {}
 
   Result<void> read_at(std::uint64_t offset, std::span<char> out) const override {
     WEFT_TRY(const std::size_t got, read_some_at(offset, out));
@@ -187,12 +193,18 @@ class SimFile final : public File {
     const MutexLock lock(fs_.mutex_);
     WEFT_DO(alive("flush"));
     const int errnum = fs_.count_and_fault(SimCall::sync);
+    if (seen_flush_failures_ != file_->flush_failures) {  // D5
+      seen_flush_failures_ = file_->flush_failures;
+      return died(file_->flush_errno, "flush");
+    }
     SimOperation operation{.kind = SimOperationKind::sync, .path = path_, .inode = file_->inode};
     operation.size = file_->view().size();
     if (errnum == 0) {
       fs_.record(std::move(operation));
       return {};
     }
+    seen_flush_failures_ = ++file_->flush_failures;
+    file_->flush_errno = errnum;
     // D4
     const std::uint64_t outcome = fs_.random_.below(3);
     if (outcome > 0) {
@@ -251,6 +263,7 @@ class SimFile final : public File {
   std::shared_ptr<SimFileSystem::LiveFile> file_;
   std::string path_;
   bool writable_;
+  std::uint64_t seen_flush_failures_;
   int failed_errno_ = 0;
 };
 
