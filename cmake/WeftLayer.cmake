@@ -2,9 +2,17 @@
 # weft_test(NAME SOURCES ... LINKS ...): a test program; all of them are listed in build/tests.txt, which `./dev test` runs.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
-pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
-pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+
+# The archives, by name: a linker that is handed a shared object's path takes it even with -static, and the program then
+# calls address zero. (weft is fully static; weft-git is not.)
+function(weft_archive target library)
+  find_library(${target}_ARCHIVE lib${library}.a REQUIRED)
+  add_library(${target} INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(${target} INTERFACE ${${target}_ARCHIVE})
+endfunction()
+weft_archive(weft_crypto crypto)
+weft_archive(weft_xxhash xxhash)
+weft_archive(weft_zstd zstd)
 
 add_library(weft_options INTERFACE)
 target_include_directories(weft_options INTERFACE ${CMAKE_SOURCE_DIR}/src)

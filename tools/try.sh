@@ -43,11 +43,14 @@ worker() {
     local id=$1 name=worker-$1
     "$weft" -q workspace add "$name" --path "$dir/$name" --follow "$ref"
     cd "$dir/$name"
-    mkdir -p "work/$name"
-    local round
+    # Each edits a tracked file of its own (if there are enough) and adds files: different nodes, different names.
+    local mine round
+    mine=$(find . -type f -name '*.*' -not -path './.weft*' | sort | sed -n "$((id * 3))p")
+    mkdir -p "$name"
     for round in $(seq 1 "$rounds"); do
-        printf 'worker %s, round %s\n' "$id" "$round" >>"work/$name/log.txt"
-        printf '%s\n' "$round" >"work/$name/file-$((round % 7)).txt"
+        if [ -n "$mine" ]; then printf 'worker %s was here, round %s\n' "$id" "$round" >>"$mine"; fi
+        printf 'worker %s, round %s\n' "$id" "$round" >>"$name/log.txt"
+        printf '%s\n' "$round" >"$name/file-$((round % 7)).txt"
         "$weft" -q commit -m "worker $id, round $round"
         if [ $((round % 5)) = 0 ] || [ "$round" = "$rounds" ]; then "$weft" -q land "$ref"; fi
     done
@@ -68,7 +71,7 @@ fi
 
 flushes=$(($(number flushes) - flushes_before))
 transactions=$(($(number transactions) - transactions_before))
-run --no-pager log --graph -n 25
+run --no-pager log --graph -n 25 "$ref"
 cd "$dir/worker-1"
 run status
 cd "$dir/project"
@@ -77,7 +80,7 @@ run status
 run verify --deep
 
 # Nothing any of them recorded may be missing.
-lines=$(cat work/*/log.txt | wc -l)
+lines=$(cat worker-*/log.txt | wc -l)
 expected=$((workers * rounds))
 printf '\n%s transactions by %s processes (%s commits, and the landings) in %s ms: %s per second, %s flushes\n' \
     "$transactions" "$workers" "$expected" "$elapsed_ms" "$((transactions * 1000 / (elapsed_ms > 0 ? elapsed_ms : 1)))" "$flushes"
