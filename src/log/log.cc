@@ -535,7 +535,7 @@ Result<void> Log::recover_failed(OwnerToken me) {
     publish_enqueued(state);
     zero_mutex_.lock(me, notice_);
     segments_.forget_mappings();  // handles that met a failed flush are dead
-    result = segments_.clear_behind(durable.position);
+    result = segments_.clear_behind(durable.position, kMaxFrameBytes);
     if (result) {
       const auto size = segments_.file_size(durable.position);
       const std::uint64_t start = segments_.segment_start(durable.position);

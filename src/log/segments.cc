@@ -262,7 +262,7 @@ Result<ScanResult> Segments::scan(LogPoint from, std::uint64_t known_durable,
   return result;
 }
 
-Result<void> Segments::clear_behind(std::uint64_t from) {
+Result<void> Segments::clear_behind(std::uint64_t from, std::uint64_t at_least) {
   const std::uint64_t segment = segment_start(from);
   const bool keeps_first = segment < from || segment == 0;
   if (keeps_first) {
@@ -271,7 +271,8 @@ Result<void> Segments::clear_behind(std::uint64_t from) {
       WEFT_TRY(auto file, env_.fs.open(path_of(from), OpenMode::write));
       std::shared_ptr<Mapping> keep;
       WEFT_TRY(const ByteView rest, view_rest(from, keep));
-      if (!all_zero(rest)) WEFT_DO(put_zeros(*file, from - segment, size));
+      const std::uint64_t stop = all_zero(rest) ? std::min(size, from - segment + at_least) : size;
+      WEFT_DO(put_zeros(*file, from - segment, stop));
       WEFT_DO(file->sync());
     }
   }

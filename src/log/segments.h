@@ -76,8 +76,9 @@ class Segments {
   /// damaged unless the segment files from the first to the one that holds `position` are there without a gap, and whole.
   Result<void> check_files(std::uint64_t position);
   /// Writes zeros over [from, end of the files) where they are not zero already, and flushes; removes segment files that lie
-  /// wholly behind. Also flushes what is before `from` in its segment.
-  Result<void> clear_behind(std::uint64_t from);
+  /// wholly behind. Also flushes what is before `from` in its segment. `at_least`: so many bytes are written over even where
+  /// they read as zero: after a failed flush the disk may yet bring forth what it was given.
+  Result<void> clear_behind(std::uint64_t from, std::uint64_t at_least = 0);
 
   /// Flushes every segment file from `position` on.
   Result<void> flush_from(std::uint64_t position);

@@ -127,7 +127,8 @@ class ProcessFileSystem final : public FileSystem {
 /// Zeros until written, as the pages of a new file are.
 struct HeapBlock::Memory {
   Memory(std::size_t bytes, std::uint32_t version) : size(bytes), layout(version) {
-    void* const address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const address =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     WEFT_CHECK(address != MAP_FAILED);
     base = static_cast<std::byte*>(address);
   }

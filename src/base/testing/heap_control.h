@@ -1,9 +1,10 @@
-// HeapControl: a SharedControl on the heap. Several "processes" of one test share a HeapBlock; each can be killed at any named
-// point of the protocols or at any call of its file system, without a real process.
+// HeapControl: a SharedControl on the heap. Several "processes" of one test share a HeapBlock; each can be killed at
+// any named point of the protocols or at any call of its file system, without a real process.
 //
 // Invariants:
-//   HC1  A process killed does nothing more: not to the block, not to the file system. Its tokens are dead from then on.
-//   HC2  The block is made once, by the first to open it; reboot() drops it, as power loss does. Whoever still has the old
+//   HC1  A process killed does nothing more: not to the block, not to the file system. Its tokens are dead from then
+//   on. HC2  The block is made once, by the first to open it; reboot() drops it, as power loss does. Whoever still has
+//   the old
 //        one open keeps that.
 // A process dies by the exception Killed thrown out of a point. Catch it where the process begins; nothing else may.
 // Without a scheduler there is one process at a time, and waiting moves the clock.
