@@ -123,6 +123,13 @@ class MappedControl final : public SharedControl {
         if (held && !also_dead) continue;
         // The lock decides; the word only says where to look first.
         if (lock_call(fd_, F_OFD_SETLK, F_WRLCK, kSlotByte + slot, 1) != 0) continue;
+        // From here on nobody can retire this block. If somebody has (nothing held them off while we only had it mapped), what
+        // it says of the log is no longer true: writing by it would overwrite what others have recorded since.
+        if (!current()) {
+          lock_call(fd_, F_OFD_SETLK, F_UNLCK, kSlotByte + slot, 1);
+          return make_error(Code::busy, "the store was repaired, or opened by another version of weft, since this began",
+                            "run the command again");
+        }
         value = word.load();
         std::uint64_t generation = (value >> 32) + 1;
         if ((generation & 1) == 0) ++generation;
@@ -153,6 +160,12 @@ class MappedControl final : public SharedControl {
   Header* header() const { return reinterpret_cast<Header*>(memory_); }
 
  private:
+  /// Whether the path still names this block's file.
+  bool current() const {
+    struct stat mine{};
+    struct stat named{};
+    return fstat(fd_, &mine) == 0 && stat(path_.c_str(), &named) == 0 && mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
+  }
   SlotWord* slots() const { return reinterpret_cast<SlotWord*>(memory_ + kSlotsOffset); }
 
   int fd_;

@@ -173,6 +173,13 @@ TEST(Faults, AfterAFailedFlushAnotherProcessRecoversAndTheFirstGoesOn) {
   auto b = world.opened(2);
   ASSERT_EQ(world.commit(*a, move_of("main")).outcome, Outcome::acked);
   ASSERT_EQ(world.commit(*b, move_of("main")).outcome, Outcome::acked);
+  // Once: the other one recovers. The handles of the first died with its flush, and that recovery must do for it as
+  // well.
+  world.fs.add_fault({.calls = sim_calls({SimCall::sync})});
+  EXPECT_EQ(world.commit(*a, move_of("main")).code, Code::store_failed);
+  EXPECT_EQ(world.commit(*b, move_of("main")).outcome, Outcome::acked);
+  const Attempt& afterwards = world.commit(*a, move_of("main"));
+  EXPECT_EQ(afterwards.outcome, Outcome::acked) << describe(afterwards);
   world.fs.add_fault({.calls = sim_calls({SimCall::sync}), .for_good = true});
   EXPECT_EQ(world.commit(*a, move_of("main")).code, Code::store_failed);
   // While the disk stays bad everybody is refused, by the recovery that fails.
@@ -180,7 +187,6 @@ TEST(Faults, AfterAFailedFlushAnotherProcessRecoversAndTheFirstGoesOn) {
   EXPECT_EQ(world.commit(*a, move_of("main")).code, Code::store_failed);
   world.fs.clear_faults();
   EXPECT_EQ(world.commit(*b, move_of("main")).outcome, Outcome::acked);
-  // The first one's handles died with its flush; another's recovery must be enough for it, too.
   const Attempt& later = world.commit(*a, move_of("main"));
   EXPECT_EQ(later.outcome, Outcome::acked) << describe(later);
   world.expect_sound(*a);
