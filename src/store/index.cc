@@ -22,6 +22,11 @@ std::uint64_t next_tables(std::uint64_t tables, int active, bool frozen) {
 
 bool has_prefix(const Key& key, std::string_view hex_digits) { return key.hex().substr(0, hex_digits.size()) == hex_digits; }
 
+/// The log has lost something, and the index that would lead to the rest is unusable, too.
+Error beyond_reading(std::string_view damage, const Error& index) {
+  return damaged(fmt::format("{}; and {}", damage, index.message), "run `weft repair --accept-loss` to go on with what is whole");
+}
+
 /// The first and last 8-byte words a key with this prefix can begin with.
 std::pair<std::uint64_t, std::uint64_t> prefix_range(std::string_view hex_digits) {
   std::string low(hex_digits.substr(0, 16));
@@ -507,17 +512,24 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
   // Manifest and runs are used as far as they are sound; the log can always replace them.
   std::shared_ptr<const View> base = std::make_shared<View>();
   std::uint64_t known_durable = 0;
+  std::optional<Error> unusable;
   if (auto loaded = load_view(); loaded) {
     base = *loaded;
     known_durable = base->manifest.point.position;
   } else if (loaded.error().code == Code::damaged || loaded.error().code == Code::not_found) {
     recovered.notices.push_back(fmt::format("{}; rebuilding the index from the log", loaded.error().message));
+    unusable = std::move(loaded).error();
+    // Its runs may be gone, but what the manifest says of the log counts as long as it can be read.
+    if (const auto bytes = read_file(env_.fs, join_path(directory_, kManifestName), kMaxManifestBytes)) {
+      if (const auto manifest = decode_manifest(*bytes)) known_durable = manifest->point.position;
+    }
   } else {
     return std::move(loaded).error();
   }
   if (auto files = segments_.check_files(known_durable); !files) {
     if (files.error().code != Code::damaged) return std::move(files).error();
     recovered.damage = files.error().message;
+    if (unusable) return beyond_reading(*recovered.damage, *unusable);
     return recover_damaged(std::move(recovered), std::max(known_durable, witnessed));
   }
 
@@ -534,6 +546,7 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
       WEFT_DO(segments_.flush_from(base->manifest.point.position));
       WEFT_DO(write_merged(*base, std::move(gathered), merged));
       WEFT_TRY(base, load_view());
+      unusable.reset();
       gathered = std::move(next);
     }
     WEFT_DO(gather(frame, gathered));
@@ -541,6 +554,15 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
     return {};
   }));
   recovered.damage = scanned.damage;
+  if (unusable) {
+    if (recovered.damage || !can_write) {
+      return beyond_reading(recovered.damage.value_or("the log was cut while the store was in use"), *unusable);
+    }
+    // Out of the way, or readers would go on meeting it.
+    auto removed = env_.fs.unlink(join_path(directory_, kManifestName));
+    if (!removed && removed.error().code != Code::not_found) return std::move(removed).error();
+    WEFT_DO(env_.fs.sync_directory(directory_));
+  }
   if (scanned.torn_bytes > 0 && !recovered.damage) {
     recovered.notices.push_back(
         fmt::format("dropped an unfinished transaction ({} bytes) at the end of the log", scanned.torn_bytes));

@@ -244,6 +244,12 @@ Result<RepairReport> Store::repair(Env env, const std::string& directory, bool a
   const std::string format_path = join_path(directory, "format");
   WEFT_TRY(const Bytes format_bytes, read_file(env.fs, format_path, 64u << 10));
   WEFT_TRY(const Format format, decode_format(format_bytes, format_path));
+  // The control block may be the only witness of a loss: it knows how far the log once reached.
+  std::optional<std::string> lost;
+  if (const auto store = open(env, directory, hooks); store && store->damage()) lost = store->damage()->message;
+  if (lost && !accept_loss) {
+    return damaged(*lost, "run `weft repair --accept-loss` to go on from there without what is lost");
+  }
   // Nobody may have the store open: what they hold in memory is about to be made anew.
   WEFT_DO(hooks.retire_control ? hooks.retire_control(join_path(directory, "control"))
                                : retire_mapped_control(join_path(directory, "control")));
@@ -262,11 +268,12 @@ Result<RepairReport> Store::repair(Env env, const std::string& directory, bool a
   if (scanned.end.position == 0) {
     return damaged(fmt::format("{} has no first transaction", segments.path_of(0)), "restore the file from a copy");
   }
-  if (scanned.damage) {
+  if (scanned.damage) lost = scanned.damage;
+  if (lost) {
     if (!accept_loss) {
-      return damaged(*scanned.damage, "run `weft repair --accept-loss` to go on from there without what is lost");
+      return damaged(*lost, "run `weft repair --accept-loss` to go on from there without what is lost");
     }
-    report.given_up.push_back(fmt::format("{}: everything behind position {} ({} bytes that are left of it)", *scanned.damage,
+    report.given_up.push_back(fmt::format("{}: everything behind position {} ({} bytes that are left of it)", *lost,
                                           scanned.end.position, scanned.torn_bytes));
     WEFT_DO(segments.clear_behind(scanned.end.position));
     report.done.push_back(fmt::format("ended the log at position {}", scanned.end.position));
