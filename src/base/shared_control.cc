@@ -109,6 +109,11 @@ class MappedControl final : public SharedControl {
     return {};
   }
 
+  void prefault(std::size_t offset, std::size_t length) override {
+    WEFT_CHECK(offset % 4096 == 0 && offset + length <= size_);
+    (void)madvise(base_ + offset, length, MADV_POPULATE_WRITE);
+  }
+
   Result<OwnerToken> token() override {
     const std::lock_guard<std::mutex> guard(mutex_);
     if (token_ != 0) return token_;

@@ -43,6 +43,9 @@ class SharedControl {
   /// Makes [offset, offset + length) of base() safe to touch (SC4). Cheap when it already is.
   virtual Result<void> ensure_allocated(std::size_t offset, std::size_t length) = 0;
 
+  /// Maps [offset, offset + length) into this process now instead of a fault at a time. A hint; only what is allocated.
+  virtual void prefault(std::size_t offset, std::size_t length) { (void)offset, (void)length; }
+
   /// This process's token, taking a slot at the first call. Code::busy when all slots are taken.
   virtual Result<OwnerToken> token() = 0;
   virtual bool alive(OwnerToken token) = 0;

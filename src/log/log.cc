@@ -778,6 +778,10 @@ Result<void> Log::declare_damaged(const std::function<Result<std::pair<LogPoint,
   return result;
 }
 
+void Log::prefault() const {
+  control_.prefault(ring_offset_, state_.ring_allocated.load(std::memory_order_relaxed));
+}
+
 LogCounters Log::counters() const {
   return {state_.transactions.load(), state_.batches.load(),       state_.flushes.load(),    state_.writes.load(),
           state_.bytes_written.load(), state_.zero_bytes.load(), state_.zero_flushes.load()};

@@ -108,6 +108,9 @@ class Log {
   /// locks held, then stands at the point it returns, never to be written again before a repair.
   Result<void> declare_damaged(const std::function<Result<std::pair<LogPoint, ClientWords>>()>& recover);
 
+  /// For a process that goes on committing: maps the ring at once.
+  void prefault() const;
+
   DurableState durable() const;
   EnqueuedState enqueued() const;
   bool damaged() const { return state_.damaged.load() != 0; }

@@ -13,7 +13,7 @@ inline constexpr std::uint32_t kControlLayout = 2;
 /// A merge is due when the tail holds this many entries (fewer while the table is small).
 inline constexpr std::uint64_t kMergeEntries = 32'768;
 inline constexpr std::uint64_t kFirstTableCapacity = 8'192;
-inline constexpr std::uint64_t kMaxTableCapacity = 131'072;
+inline constexpr std::uint64_t kMaxTableCapacity = 65'536;
 /// Packs the tail may name before a merge is due, and at the most.
 inline constexpr std::uint32_t kMergePacks = 16;
 inline constexpr std::uint32_t kMaxTailPacks = 64;

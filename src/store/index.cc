@@ -20,6 +20,9 @@ std::uint64_t next_tables(std::uint64_t tables, int active, bool frozen) {
   return (((tables >> 8) + 1) << 8) | (frozen ? 2U : 0U) | static_cast<unsigned>(active);
 }
 
+/// A pack that is cut off, garbled or gone, as opposed to one that cannot be read just now.
+bool is_lost(const Error& error) { return error.code == Code::damaged; }
+
 bool has_prefix(const Key& key, std::string_view hex_digits) { return key.hex().substr(0, hex_digits.size()) == hex_digits; }
 
 /// The log has lost something, and the index that would lead to the rest is unusable, too.
@@ -47,8 +50,17 @@ std::pair<std::uint64_t, std::uint64_t> prefix_range(std::string_view hex_digits
 Result<std::shared_ptr<const object::PackReader>> PackCache::open(const ObjectId& id) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (const auto found = packs_.find(id); found != packs_.end()) return found->second;
-  WEFT_TRY(auto reader, object::PackReader::open(env_.fs, join_path(directory_, object::pack_file_name(id)), id));
-  auto shared = std::make_shared<const object::PackReader>(std::move(reader));
+  const std::string path = join_path(directory_, object::pack_file_name(id));
+  auto reader = object::PackReader::open(env_.fs, path, id);
+  if (!reader) {
+    Error error = std::move(reader).error();
+    if (error.code == Code::not_found) error = damaged(fmt::format("the pack {} is gone", path)).with("path", path);
+    if (error.code == Code::damaged && error.hint.empty()) {
+      error.hint = "what is in no other place is lost with it; `weft verify --deep` lists what needs it, a copy of the file heals it";
+    }
+    return error;
+  }
+  auto shared = std::make_shared<const object::PackReader>(*std::move(reader));
   packs_.emplace(id, shared);
   return shared;
 }
@@ -130,8 +142,8 @@ Result<Found> Index::resolve(const View& view, std::uint64_t value) const {
   return found;
 }
 
-Result<std::vector<std::shared_ptr<const object::PackReader>>> Index::tail_packs(int which, std::uint64_t bound) const {
-  std::vector<std::shared_ptr<const object::PackReader>> readers;
+Result<Index::TailPacks> Index::tail_packs(int which, std::uint64_t bound) const {
+  TailPacks packs;
   const std::uint32_t count = std::min(state_.pack_count[which].load(std::memory_order_acquire), kMaxTailPacks);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t position = state_.packs[which][i].load(std::memory_order_relaxed);
@@ -142,11 +154,27 @@ Result<std::vector<std::shared_ptr<const object::PackReader>>> Index::tail_packs
     if (!frame) return damaged(fmt::format("the log holds no transaction at position {}", position));
     WEFT_TRY(const Payload payload, decode_payload(frame->payload));
     for (const auto& pack : payload.packs) {
-      WEFT_TRY(auto reader, packs_.open(pack.id));
-      readers.push_back(std::move(reader));
+      auto reader = packs_.open(pack.id);
+      if (reader) {
+        packs.readers.push_back(*std::move(reader));
+      } else if (is_lost(reader.error())) {
+        packs.lost = std::move(reader).error();
+      } else {
+        return std::move(reader).error();
+      }
     }
   }
-  return readers;
+  return packs;
+}
+
+Result<void> Index::find_in_lost_packs(const View& view, EntryKind kind, const Key& key, std::vector<Found>& places) const {
+  for (const auto& pack : view.manifest.packs) {
+    if (pack.objects != 0) continue;
+    WEFT_TRY(auto reader, packs_.open(pack.id));  // it may have come back from a copy
+    WEFT_TRY(const auto offset, reader->find(static_cast<ObjectKind>(kind), key));
+    if (offset) places.push_back(Found{.pack = std::move(reader), .offset = *offset});
+  }
+  return {};
 }
 
 Result<void> Index::consistently(const std::function<Result<void>(const View&, std::uint64_t)>& look) const {
@@ -163,6 +191,7 @@ Result<void> Index::find(EntryKind kind, const Key& key, std::uint64_t bound,
                          const std::function<Result<bool>(const Found&)>& visit) const {
   std::vector<Found> places;
   WEFT_DO(consistently([&](const View& current, std::uint64_t tables) -> Result<void> {
+    std::optional<Error> lost;
     places.clear();
     const int active = active_of(tables);
     for (const int which : {active, 1 - active}) {
@@ -173,8 +202,9 @@ Result<void> Index::find(EntryKind kind, const Key& key, std::uint64_t bound,
       });
       if (kind > EntryKind::change) continue;
       if (state_.pack_count[which].load(std::memory_order_acquire) == 0) continue;
-      WEFT_TRY(const auto readers, tail_packs(which, bound));
-      for (const auto& reader : readers) {
+      WEFT_TRY(const auto packs, tail_packs(which, bound));
+      if (packs.lost) lost = packs.lost;
+      for (const auto& reader : packs.readers) {
         WEFT_TRY(const auto offset, reader->find(static_cast<ObjectKind>(kind), key));
         if (offset) {
           places.push_back(Found{.pack = reader, .offset = *offset});
@@ -197,7 +227,9 @@ Result<void> Index::find(EntryKind kind, const Key& key, std::uint64_t bound,
       // One place is enough for an object; a delta may have many changes.
       if (!places.empty() && kind != EntryKind::delta) break;
     }
-    return {};
+    if (!places.empty() || kind > EntryKind::change) return {};
+    if (lost) return *std::move(lost);
+    return find_in_lost_packs(current, kind, key, places);
   }));
   for (const auto& place : places) {
     WEFT_TRY(const bool more, visit(place));
@@ -223,8 +255,9 @@ Result<void> Index::find_prefix(EntryKind kind, std::string_view hex_digits, std
         if (position < bound) candidates.push_back({std::nullopt, Found{.position = position}});
       });
       if (kind > EntryKind::change) continue;
-      WEFT_TRY(const auto readers, tail_packs(which, bound));
-      for (const auto& reader : readers) {
+      // What lies in a lost pack cannot be listed; everything else still can.
+      WEFT_TRY(const auto packs, tail_packs(which, bound));
+      for (const auto& reader : packs.readers) {
         WEFT_DO(reader->for_each([&](ObjectKind entry, const ObjectId& id, std::uint64_t offset) -> Result<void> {
           if (entry_kind(entry) == kind && has_prefix(id, hex_digits)) {
             candidates.push_back({id, Found{.pack = reader, .offset = offset}});
@@ -338,7 +371,9 @@ void Index::place_ref(const Key& key, std::uint64_t position) {
 void Index::frame_durable(const log::FrameHeader& header, ByteView late, std::uint64_t durable_end) {
   if (header.kind != log::FrameKind::transaction || control_.killed()) return;
   const std::uint64_t tables = state_.tables.load(std::memory_order_acquire);
-  for_each_move_key(late, header.position, [&](const Key& key, std::uint64_t position) {
+  (void)for_each_move(late, header.position, [&](ByteView key_bytes, std::string_view, std::uint64_t position) {
+    Key key;
+    std::memcpy(key.bytes.data(), key_bytes.data(), key_bytes.size());
     const int active = active_of(tables);
     TailTable newest = table(active);
     if (newest.find_ref(key) != nullptr) {
@@ -382,14 +417,23 @@ bool Index::merge_due() const {
          state_.pack_count[active].load(std::memory_order_relaxed) >= kMergePacks;
 }
 
+void Index::prefault() const {
+  const int active = active_of(state_.tables.load(std::memory_order_relaxed));
+  const std::uint64_t capacity = state_.capacity[active].load(std::memory_order_relaxed);
+  if (prefaulted_[active].exchange(capacity, std::memory_order_relaxed) >= capacity) return;
+  control_.prefault(kTableOffset[active], capacity * sizeof(TailEntry));
+}
+
 Result<void> Index::gather(const log::Frame& frame, Gathered& gathered) const {
   if (frame.header.kind != log::FrameKind::transaction) return {};
+  const std::size_t packs_before = gathered.lists[static_cast<std::size_t>(EntryKind::pack)].size();
   WEFT_DO(for_each_entry(frame, [&](EntryKind kind, const Key& key, std::uint64_t position) {
     gathered.lists[static_cast<std::size_t>(kind)].push_back({key, Location::in_log(position).value()});
     if (kind <= EntryKind::change) ++gathered.client[kObjects];
     if (kind == EntryKind::change) ++gathered.client[kChanges];
     if (kind == EntryKind::operation) gathered.client[kLastOperation] = position + 1;
   }));
+  if (gathered.lists[static_cast<std::size_t>(EntryKind::pack)].size() == packs_before) return {};
   WEFT_TRY(const Payload payload, decode_payload(frame.payload));
   for (const auto& pack : payload.packs) {
     gathered.packs.push_back(pack);
@@ -409,8 +453,14 @@ Result<void> Index::write_merged(const View& view, Gathered gathered, log::LogPo
     if (ordinal >= Location::kMaxPacks) {
       return make_error(Code::unsupported, "the store has too many packs to index", "run `weft gc`");
     }
-    WEFT_TRY(const auto reader, packs_.open(pack.id));
-    WEFT_DO(reader->for_each([&](ObjectKind kind, const ObjectId& id, std::uint64_t offset) -> Result<void> {
+    const auto reader = packs_.open(pack.id);
+    if (!reader) {
+      if (!is_lost(reader.error())) return reader.error();
+      manifest.packs.push_back(pack);
+      manifest.packs.back().objects = 0;  // IX4
+      continue;
+    }
+    WEFT_DO((*reader)->for_each([&](ObjectKind kind, const ObjectId& id, std::uint64_t offset) -> Result<void> {
       gathered.lists[static_cast<std::size_t>(kind)].push_back({id, Location::in_pack(ordinal, offset).value()});
       return {};
     }));

@@ -7,6 +7,8 @@
 //   IX2  A lookup that ran while tables or runs changed is repeated: it never misses what was there before it began.
 //   IX3  Order of a merge: run flushed, manifest flushed and renamed, generation published, old files unlinked. A process
 //        killed anywhere leaves either the old or the new set; the next merge goes on from there.
+//   IX4  A pack that is lost takes with it only what it holds: merges go on without it, its manifest entry then counts no
+//        objects, and a lookup that finds nothing says that it may have been there instead of "there is none".
 // Threading: any thread; the LogClient calls come under the log's locks.
 #pragma once
 
@@ -86,6 +88,8 @@ class Index final : public log::LogClient {
   /// Loads manifest and runs unless they are current; call before taking the append lock.
   Result<void> refresh() const;
   bool merge_due() const;
+  /// For a process that goes on committing: maps the table in use at once.
+  void prefault() const;
   /// Merges the tail into runs. `wait`: for another process that does so already; else returns at once.
   Result<void> merge(log::Log& log, bool wait, std::size_t room_for = 0);
 
@@ -111,8 +115,14 @@ class Index final : public log::LogClient {
   Result<std::shared_ptr<const View>> view() const;
   Result<std::shared_ptr<const View>> load_view() const;
   Result<Found> resolve(const View& view, std::uint64_t value) const;
-  /// Readers of packs that only the tail names, before `bound`.
-  Result<std::vector<std::shared_ptr<const object::PackReader>>> tail_packs(int which, std::uint64_t bound) const;
+  struct TailPacks {
+    std::vector<std::shared_ptr<const object::PackReader>> readers;
+    std::optional<Error> lost;  ///< one of the packs is lost: what is found nowhere may have been there
+  };
+  /// Packs that only the tail names, before `bound`.
+  Result<TailPacks> tail_packs(int which, std::uint64_t bound) const;
+  /// IX4: an error when one of them is still lost.
+  Result<void> find_in_lost_packs(const View& view, EntryKind kind, const Key& key, std::vector<Found>& places) const;
   /// Calls `look` with a consistent set of tables and runs, again if they changed meanwhile (IX2).
   Result<void> consistently(const std::function<Result<void>(const View&, std::uint64_t tables)>& look) const;
   Result<void> gather(const log::Frame& frame, Gathered& gathered) const;
@@ -130,6 +140,7 @@ class Index final : public log::LogClient {
   SharedStoreState& state_;
   mutable std::mutex view_mutex_;
   mutable std::shared_ptr<const View> view_;
+  mutable std::atomic<std::uint64_t> prefaulted_[2] = {};  // capacity up to which each table was
   mutable std::uint64_t view_tables_ = 0;  // state_.tables when view_ was loaded
 };
 

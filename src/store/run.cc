@@ -39,6 +39,13 @@ void pad_to_8(Bytes& bytes) { bytes.resize((bytes.size() + 7) / 8 * 8, '\0'); }
 
 namespace {
 
+/// As operator<, a word at a time: sorting is most of a merge.
+bool earlier(const IndexEntry& a, const IndexEntry& b) {
+  const std::uint64_t left = key_word(a.key, 0);
+  const std::uint64_t right = key_word(b.key, 0);
+  return left != right ? left < right : a < b;
+}
+
 /// Of several entries with one key in a sorted list, keeps what lookups need.
 void drop_superseded(std::size_t kind, std::vector<IndexEntry>& list) {
   if (kind == static_cast<std::size_t>(EntryKind::delta)) {
@@ -62,7 +69,7 @@ void drop_superseded(std::size_t kind, std::vector<IndexEntry>& list) {
 
 void sort_entries(EntryLists& lists) {
   for (std::size_t kind = 0; kind < lists.size(); ++kind) {
-    std::sort(lists[kind].begin(), lists[kind].end());
+    std::sort(lists[kind].begin(), lists[kind].end(), earlier);
     drop_superseded(kind, lists[kind]);
   }
 }
@@ -76,7 +83,7 @@ void merge_into(EntryLists& lists, const Run& older) {
     auto next = lists[kind].begin();
     for (std::size_t i = 0; i < count; ++i) {
       const IndexEntry entry = older.entry(static_cast<EntryKind>(kind), i);
-      while (next != lists[kind].end() && *next < entry) merged.push_back(*next++);
+      while (next != lists[kind].end() && earlier(*next, entry)) merged.push_back(*next++);
       merged.push_back(entry);
     }
     merged.insert(merged.end(), next, lists[kind].end());

@@ -41,9 +41,13 @@ struct Store::State {
   std::unique_ptr<SharedControl> control;
   Index index;
   log::Log log;
+  std::atomic<std::uint32_t> commits = 0;  ///< by this process
   std::optional<Error> damage;
   std::vector<std::string> notices;
 };
+
+/// After so many commits a process is taken for one that goes on: what it will touch is mapped at once.
+inline constexpr std::uint32_t kPrefaultCommits = 64;
 
 struct Snapshot::State {
   std::shared_ptr<Store::State> store;

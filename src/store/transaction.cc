@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint64_t kMoveReadBytes = 1024;
 constexpr std::uint64_t kMaxMoveBytes = 2 * kMaxRefExtraBytes;
 constexpr int kMaxMergeRounds = 100;
+constexpr std::size_t kMaxLinearPuts = 8;
 
 struct ObjectKey {
   ObjectKind kind;
@@ -55,8 +56,19 @@ struct Transaction::State final : log::FrameSource {
   State(std::shared_ptr<Store::State> s, Snapshot view) : store(std::move(s)), snapshot(std::move(view)), overlay(*this) {}
 
   // --- objects ---
+  /// Offset in `records`. Most transactions put a handful of objects: those are looked through.
+  std::optional<std::size_t> offset_of(ObjectKind kind, const ObjectId& id) const {
+    if (offsets.empty()) {
+      for (const auto& put : puts) {
+        if (put.kind == kind && put.id == id) return put.offset;
+      }
+      return std::nullopt;
+    }
+    const auto found = offsets.find({kind, id});
+    return found == offsets.end() ? std::nullopt : std::optional(found->second);
+  }
   bool has(ObjectKind kind, const ObjectId& id) const {
-    return offsets.contains({kind, id}) || (pack && pack->contains(kind, id));
+    return offset_of(kind, id).has_value() || (pack && pack->contains(kind, id));
   }
   std::uint64_t frame_limit() const { return std::min(kMaxFrameObjectBytes, store->format.segment_bytes / 4); }
   Result<void> put_record(ObjectKind kind, const ObjectId& id, ByteView bytes);
@@ -81,8 +93,8 @@ struct Transaction::State final : log::FrameSource {
   struct Overlay final : object::ObjectReader {
     explicit Overlay(State& s) : state(s) {}
     Result<Bytes> read(ObjectKind kind, const ObjectId& id) const override {
-      if (const auto found = state.offsets.find({kind, id}); found != state.offsets.end()) {
-        WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(found->second)));
+      if (const auto offset = state.offset_of(kind, id)) {
+        WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(*offset)));
         return state.codec.content(record);
       }
       if (state.pack && state.pack->contains(kind, id)) return state.pack->read(kind, id);
@@ -93,7 +105,7 @@ struct Transaction::State final : log::FrameSource {
       return state.snapshot.contains(kind, id);
     }
     Result<std::unique_ptr<object::ByteSource>> open_blob(const ObjectId& id) const override {
-      if (state.offsets.contains({ObjectKind::blob, id})) {
+      if (state.offset_of(ObjectKind::blob, id)) {
         WEFT_TRY(Bytes bytes, read(ObjectKind::blob, id));
         return std::unique_ptr<object::ByteSource>(std::make_unique<object::OwnedSource>(std::move(bytes)));
       }
@@ -101,8 +113,8 @@ struct Transaction::State final : log::FrameSource {
       return state.snapshot.open_blob(id);
     }
     Result<std::uint64_t> blob_size(const ObjectId& id) const override {
-      if (const auto found = state.offsets.find({ObjectKind::blob, id}); found != state.offsets.end()) {
-        WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(found->second)));
+      if (const auto offset = state.offset_of(ObjectKind::blob, id)) {
+        WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(*offset)));
         return record.raw_size;
       }
       if (state.pack && state.pack->contains(ObjectKind::blob, id)) return state.pack->size(ObjectKind::blob, id);
@@ -118,7 +130,7 @@ struct Transaction::State final : log::FrameSource {
 
   Bytes records;
   std::vector<Put> puts;
-  std::unordered_map<ObjectKey, std::size_t, ObjectKeyHash> offsets;
+  std::unordered_map<ObjectKey, std::size_t, ObjectKeyHash> offsets;  // empty up to kMaxLinearPuts puts
   std::optional<object::PackWriter> pack;
   bool spilled = false;
   std::uint64_t pack_changes = 0;
@@ -163,7 +175,11 @@ Result<void> Transaction::State::put_record(ObjectKind kind, const ObjectId& obj
   const std::size_t offset = records.size();
   WEFT_DO(codec.encode(kind, object, bytes, records));
   puts.push_back({kind, object, offset});
-  offsets.emplace(ObjectKey{kind, object}, offset);
+  if (!offsets.empty()) {
+    offsets.emplace(ObjectKey{kind, object}, offset);
+  } else if (puts.size() > kMaxLinearPuts) {
+    for (const auto& put : puts) offsets.emplace(ObjectKey{put.kind, put.id}, put.offset);
+  }
   return {};
 }
 
@@ -193,9 +209,7 @@ void Transaction::State::write_payload() {
       PayloadWriter::LinkEntry entry;
       entry.key = link.key.view().substr(0, key_bytes);
       entry.change = link.change;
-      if (const auto found = offsets.find({ObjectKind::change, link.change}); found != offsets.end()) {
-        entry.record = records_offset + found->second;
-      }
+      if (const auto offset = offset_of(ObjectKind::change, link.change)) entry.record = records_offset + *offset;
       result.push_back(entry);
     }
     return result;
@@ -218,7 +232,20 @@ Result<void> Transaction::State::check_refs() const {
       return make_error(Code::invalid, fmt::format("a version of more than {} changes for ref {}",
                                                    object::kMaxVersionChanges, edit.name));
     }
+    if (edit.after) {
+      const auto& ids = edit.after->version.changes;
+      if (std::adjacent_find(ids.begin(), ids.end(), [](const ChangeId& a, const ChangeId& b) { return !(a < b); }) != ids.end()) {
+        return make_error(Code::internal, fmt::format("the version for ref {} is not in order", edit.name));
+      }
+    }
     names.push_back(edit.name);
+  }
+  // What a reader would not accept must not get into the log.
+  for (const std::string* const text : {&operation.label, &operation.author, &operation.workspace, &operation.agent}) {
+    if (text->size() > kMaxLabelBytes) {
+      return make_error(Code::invalid, fmt::format("an operation's label, author, workspace or agent has {} bytes; {} is the most",
+                                                   text->size(), kMaxLabelBytes));
+    }
   }
   std::sort(names.begin(), names.end());
   if (std::adjacent_find(names.begin(), names.end()) != names.end()) {
@@ -366,8 +393,10 @@ Result<ObjectId> Transaction::put(ObjectKind kind, ByteView bytes) {
 Result<void> Transaction::put_with_id(ObjectKind kind, const ObjectId& id, ByteView bytes) {
   if (state_->has(kind, id)) return {};
   // Only what is durable counts as there: what is merely enqueued may yet be given up.
-  WEFT_TRY(const bool stored, state_->snapshot.contains(kind, id));
-  if (stored) return {};
+  const auto stored = state_->snapshot.contains(kind, id);
+  if (stored && *stored) return {};
+  // What may have been in a lost pack is stored anew, which heals it.
+  if (!stored && stored.error().code != Code::damaged) return stored.error();
   return state_->put_record(kind, id, bytes);
 }
 
@@ -485,6 +514,9 @@ Result<Committed> Transaction::commit() {
     committed.id = state.transaction_id;
     committed.position = appended->position;
     for (const std::size_t offset : state.move_offsets) committed.moved.push_back(offset != 0);
+    const std::uint32_t commits = store.commits.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (commits == kPrefaultCommits) store.log.prefault();
+    if (commits >= kPrefaultCommits) store.index.prefault();
     // The answer is known; what follows is housekeeping that the next process does if this one cannot.
     if (store.index.merge_due()) (void)store.index.merge(store.log, false);
     return committed;

@@ -94,25 +94,23 @@ Result<Late> decode_late(ByteView bytes, std::uint64_t frame_position) {
   return late;
 }
 
-void for_each_move_key(ByteView late, std::uint64_t frame_position,
-                       const std::function<void(const Key&, std::uint64_t)>& visit) {
+bool for_each_move(ByteView late, std::uint64_t frame_position,
+                   const std::function<void(ByteView, std::string_view, std::uint64_t)>& visit) {
   ByteReader reader(late);
   reader.u64();
   const std::uint64_t count = reader.varint_max(kMaxRefMoves);
   for (std::uint64_t i = 0; i < count && reader.ok(); ++i) {
     const std::uint64_t position = frame_position + log::kFrameHeaderBytes + reader.position();
     reader.raw(4 + 8);
-    const ByteView key_bytes = reader.raw(kStoredKeyBytes);
-    reader.sized(kMaxRefNameBytes);
+    const ByteView key = reader.raw(kStoredKeyBytes);
+    const ByteView name = reader.sized(kMaxRefNameBytes);
     if (reader.u8() == kHasAfter) {
       reader.raw(reader.varint_max(object::kMaxVersionChanges) * ChangeId::kSize);
       reader.sized(kMaxRefExtraBytes);
     }
-    if (!reader.ok()) return;
-    Key key;
-    std::memcpy(key.bytes.data(), key_bytes.data(), kStoredKeyBytes);
-    visit(key, position);
+    if (reader.ok()) visit(key, name, position);
   }
+  return reader.ok() && reader.at_end();
 }
 
 std::optional<Move> decode_move(ByteView bytes, std::uint64_t position) {
@@ -266,8 +264,11 @@ Result<void> for_each_entry(const log::Frame& frame,
                             const std::function<void(EntryKind, const Key&, std::uint64_t)>& visit) {
   if (frame.header.kind != log::FrameKind::transaction) return {};
   const std::uint64_t at = frame.header.position;
-  WEFT_TRY(const Late late, decode_late(frame.late, at));
-  for (const auto& move : late.moves) visit(EntryKind::ref, ref_key(move.name), move.position);
+  if (!for_each_move(frame.late, at, [&](ByteView, std::string_view name, std::uint64_t position) {
+        visit(EntryKind::ref, ref_key(name), position);
+      })) {
+    return bad("list of ref moves", at);
+  }
   auto decoded = decode_payload(frame.payload);
   if (!decoded) return bad("payload", at);
   const Payload& payload = *decoded;

@@ -5,6 +5,8 @@
 // Format: docs/FORMATS.md, "Transaction".
 #pragma once
 
+#include <bit>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -42,8 +44,8 @@ Key padded_key(const IdType& id) {
 /// First and second eight bytes of a key, big-endian: sorted as the bytes are.
 inline std::uint64_t key_word(const Key& key, int index) {
   std::uint64_t word = 0;
-  for (int i = 0; i < 8; ++i) word = (word << 8) | key.bytes[static_cast<std::size_t>(index * 8 + i)];
-  return word;
+  std::memcpy(&word, key.bytes.data() + index * 8, sizeof(word));
+  return std::byteswap(word);
 }
 
 inline constexpr std::size_t kMaxRefNameBytes = 200;
@@ -79,9 +81,9 @@ struct Late {
   std::vector<Move> moves;
 };
 Result<Late> decode_late(ByteView late, std::uint64_t frame_position);
-/// The moves' keys (first 16 bytes) and positions alone; stops at the first malformed record.
-void for_each_move_key(ByteView late, std::uint64_t frame_position,
-                       const std::function<void(const Key& key, std::uint64_t position)>& visit);
+/// The moves' keys (first 16 bytes), names and positions alone; false when the section is malformed (those before were visited).
+bool for_each_move(ByteView late, std::uint64_t frame_position,
+                   const std::function<void(ByteView key, std::string_view name, std::uint64_t position)>& visit);
 /// One move record at the front of `bytes`; nullopt when more bytes are needed than are there, or they are no such record.
 std::optional<Move> decode_move(ByteView bytes, std::uint64_t position);
 
