@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/hash.h"
@@ -92,7 +93,7 @@ TEST_F(StoreTest, TheIndexSurvivesManyMergesAndReopening) {
   std::vector<ChangeId> ids;
   ChangeId last;
   std::optional<Version> expected;
-  for (int i = 0; i < 6000; ++i) {
+  for (int i = 0; i < 2500; ++i) {
     const auto committed = commit("main", expected, "change " + std::to_string(i), &last);
     ASSERT_TRUE(committed) << i << ": " << committed.error().message;
     expected = Version(last);
@@ -143,6 +144,57 @@ TEST_F(StoreTest, LargeContentGoesThroughAPackAndComesBack) {
   const auto report = store_->verify(true, {});
   ASSERT_TRUE(report);
   for (const auto& finding : report->findings) ADD_FAILURE() << finding.what << " / " << finding.affects;
+}
+
+TEST_F(StoreTest, ALostPackTakesOnlyItsOwnContentWithIt) {  // IX4
+  ChangeId before;
+  ASSERT_TRUE(commit("main", std::nullopt, "before", &before));
+  Bytes large(2u << 20, '\0');
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>(i * i >> 7);
+  auto transaction = store_->begin();
+  ASSERT_TRUE(transaction);
+  const auto lost = transaction->put(ObjectKind::blob, large);
+  ASSERT_TRUE(lost);
+  ASSERT_TRUE(transaction->commit());
+  const auto packs = env_.fs.list(directory() + "/packs");
+  ASSERT_TRUE(packs);
+  ASSERT_EQ(packs->size(), 1u);
+  const std::string pack = directory() + "/packs/" + packs->front().name;
+  for (const bool gone : {false, true}) {
+    store_.reset();
+    ASSERT_EQ(0, gone ? unlink(pack.c_str()) : truncate(pack.c_str(), 1u << 20));
+    ASSERT_TRUE(Store::repair(env_, directory(), false));
+    auto again = Store::open(env_, directory());
+    ASSERT_TRUE(again) << again.error().message;
+    store_.emplace(*std::move(again));
+    // The second round has the pack in a run, not in the tail.
+    for (int i = 0; i < 9000; ++i) {
+      ChangeId id;
+      const auto name = fmt::format("{} {}", gone, i);
+      const auto committed = commit("refs/" + std::to_string(gone) + "/" + std::to_string(i), std::nullopt, name, &id);
+      ASSERT_TRUE(committed) << committed.error().message;
+    }
+    const auto snapshot = store_->snapshot();
+    ASSERT_TRUE(snapshot);
+    const auto change = snapshot->change(before);
+    ASSERT_TRUE(change) << change.error().message;
+    EXPECT_EQ(snapshot->find_by_prefix(ObjectKind::change, before.hex().substr(0, 16), 2).value(), std::vector<ObjectId>{before});
+    const auto missing = snapshot->read(ObjectKind::blob, *lost);
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().code, Code::damaged) << missing.error().message;
+    const auto report = store_->verify(false, {});
+    ASSERT_TRUE(report);
+    ASSERT_FALSE(report->findings.empty());
+    EXPECT_NE(report->findings.front().what.find(pack), std::string::npos) << report->findings.front().what;
+  }
+  // The same content, put again, heals it.
+  auto healing = store_->begin();
+  ASSERT_TRUE(healing);
+  ASSERT_TRUE(healing->put(ObjectKind::blob, large));
+  ASSERT_TRUE(healing->commit());
+  const auto snapshot = store_->snapshot();
+  ASSERT_TRUE(snapshot);
+  EXPECT_EQ(snapshot->read(ObjectKind::blob, *lost).value(), large);
 }
 
 }  // namespace
