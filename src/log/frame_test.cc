@@ -60,7 +60,8 @@ TEST(Frame, AnyChangedBitIsNoticed) {  // F2
 
 TEST(Frame, ShortOrMisplacedIsNone) {  // F1
   const Bytes whole = frame_of(4096, "late", "payload");
-  for (std::size_t length = 0; length < whole.size(); ++length) EXPECT_FALSE(parse_frame(ByteView(whole).substr(0, length), 4096));
+  for (std::size_t length = 0; length < whole.size(); ++length)
+    EXPECT_FALSE(parse_frame(ByteView(whole).substr(0, length), 4096));
   EXPECT_FALSE(parse_frame(whole, 0));
   EXPECT_FALSE(parse_frame(whole, 4104));
   EXPECT_FALSE(parse_frame(Bytes(1000, '\0'), 0));

@@ -43,8 +43,8 @@ class SegmentsTest : public testing::Test {
 
 TEST_F(SegmentsTest, ScanningFollowsTheChainThroughBatchesAndSegments) {
   LogPoint at = put(segments_, {}, 100);
-  at = put(segments_, at, 5000);           // the same batch
-  at = put(segments_, aligned(at), 100);   // the next
+  at = put(segments_, at, 5000);          // the same batch
+  at = put(segments_, aligned(at), 100);  // the next
   const LogPoint left_early = at;
   ASSERT_TRUE(segments_.create(kSegment, 4096));
   at = put(segments_, {kSegment, left_early.chain}, 300);
@@ -81,8 +81,8 @@ TEST_F(SegmentsTest, PaddingIsNoGap) {
   EXPECT_TRUE(scan(aligned(first).position + 1).damage);
 }
 
-/// A crash between two unlinks leaves a gap in the files; what lies behind it must go all the same, or its frames would later
-/// look like proof that something is lost.
+/// A crash between two unlinks leaves a gap in the files; what lies behind it must go all the same, or its frames would
+/// later look like proof that something is lost.
 TEST_F(SegmentsTest, ClearingRemovesSegmentsBehindAGap) {
   const LogPoint first = put(segments_, {}, 100);
   ASSERT_TRUE(segments_.create(2 * kSegment, 4096));
@@ -101,8 +101,8 @@ TEST_F(SegmentsTest, ClearingZeroesWhatIsTornAndKeepsWhatIsAccepted) {
   EXPECT_EQ(result.torn_bytes, 0u);
 }
 
-/// A segment prepared ahead is looked at by one process, removed by another's recovery and made anew: the first must see the
-/// new one.
+/// A segment prepared ahead is looked at by one process, removed by another's recovery and made anew: the first must
+/// see the new one.
 TEST_F(SegmentsTest, ASegmentMadeAnewIsNotSeenThroughTheOldMapping) {
   const LogPoint first = put(segments_, {}, 100);
   ASSERT_TRUE(segments_.create(kSegment, 16u << 10));

@@ -140,7 +140,8 @@ TEST(PublishedWords, AreNeverSeenMixed) {
   PublishedWords<6> words{};
   std::atomic<bool> stop = false;
   std::thread writer([&] {
-    for (std::uint64_t i = 1; !stop.load(std::memory_order_relaxed); ++i) words.store({i, i + 1, i + 2, i + 3, i + 4, i + 5});
+    for (std::uint64_t i = 1; !stop.load(std::memory_order_relaxed); ++i)
+      words.store({i, i + 1, i + 2, i + 3, i + 4, i + 5});
   });
   std::uint64_t last = 0;
   std::uint64_t changes = 0;

@@ -123,7 +123,8 @@ TEST(TransactionCodec, TheLateSectionComesBack) {
   LateWriter writer(late, 17, 3);
   const RefValue one{Version(random.id<ChangeId>()), Bytes(3000, 'e')};
   const RefValue two{Version::of({random.id<ChangeId>(), random.id<ChangeId>()}), {}};
-  const std::size_t offsets[] = {writer.add(ref_key("main"), 100, "main", one), writer.add(ref_key("gone"), 200, "gone", std::nullopt),
+  const std::size_t offsets[] = {writer.add(ref_key("main"), 100, "main", one),
+                                 writer.add(ref_key("gone"), 200, "gone", std::nullopt),
                                  writer.add(ref_key("two"), 0, "two", two)};
   const auto decoded = decode_late(late, kFrame);
   ASSERT_TRUE(decoded) << decoded.error().message;
@@ -143,7 +144,8 @@ TEST(TransactionCodec, TheLateSectionComesBack) {
     EXPECT_EQ(move->frame, kFrame);
     EXPECT_EQ(move->position, decoded->moves[static_cast<std::size_t>(i)].position);
   }
-  for (std::size_t length = 0; length < late.size(); ++length) EXPECT_FALSE(decode_late(ByteView(late).substr(0, length), kFrame));
+  for (std::size_t length = 0; length < late.size(); ++length)
+    EXPECT_FALSE(decode_late(ByteView(late).substr(0, length), kFrame));
 }
 
 TEST(TransactionCodec, ThePayloadComesBackAndItsLinksLeadToTheirChanges) {

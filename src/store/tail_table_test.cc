@@ -131,7 +131,8 @@ TEST(TailTable, EverythingIsForgottenAndClearedAsNeeded) {
   for (std::uint64_t i = 50; i < 100; ++i) table.insert(EntryKind::tree, key_of(i), 10 + i);
   for (std::uint64_t i = 0; i < 100; ++i) {
     int found = 0;
-    table.find(EntryKind::tree, key_of(i), [&](std::uint64_t position) { return found += position == 10 + i ? 1 : 0, true; });
+    table.find(EntryKind::tree, key_of(i),
+               [&](std::uint64_t position) { return found += position == 10 + i ? 1 : 0, true; });
     EXPECT_EQ(found, 1) << i;
   }
   table.clear();
