@@ -76,6 +76,9 @@ class Session {
  public:
   virtual ~Session() = default;
   virtual CommitReply commit(const CommitRequest& request) = 0;
+  /// Makes the change on whatever the ref holds, parent and generation included, in one transaction: for stores that can
+  /// build on a value that is ordered before theirs but not durable yet. nullopt: this one cannot; read, build, swap, repeat.
+  virtual std::optional<CommitReply> land(const NewChange&, std::string_view) { return std::nullopt; }
   /// Newest durable value.
   virtual std::optional<Id32> read_ref(std::string_view ref) = 0;
   /// Many changes in one transaction, no ref; returns their ids.

@@ -49,7 +49,13 @@ void write_loop(const WriteRun& run, Session& session, int writer, WriterSlot& s
   while (run.count ? slot.commits < run.count : start < until) {
     CommitReply reply;
     if (run.work == Work::shared_land) {
+      const NewChange wanted = random_change(random, Id32{}, wall_ns());
       while (true) {
+        if (const auto landed = session.land(wanted, ref)) {
+          reply = *landed;
+          ++slot.attempts;
+          break;
+        }
         const std::optional<Id32> seen = session.read_ref(ref);
         const NewChange change = random_change(random, seen.value_or(Id32{}), wall_ns());
         reply = session.commit({change, ref, Move::compare_and_swap, change.parent});

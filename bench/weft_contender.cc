@@ -92,6 +92,36 @@ class WeftSession final : public Session {
     return reply;
   }
 
+  std::optional<CommitReply> land(const NewChange& wanted, std::string_view ref) override {
+    auto transaction = must(store_.begin(), "begin");
+    transaction.set_operation(
+        {.label = "land", .author = "Bench <bench@example.org>", .workspace = {}, .agent = {}, .undoes = {}});
+    CommitReply reply;
+    transaction.set_late({std::string(ref)}, [&](store::Transaction& late, const auto& newest) -> Result<void> {
+      NewChange change = wanted;
+      std::uint64_t lamport = 1;
+      store::RefEdit move;
+      move.name = std::string(ref);
+      move.expect = store::RefEdit::Expect::absent;
+      if (newest[0]) {
+        change.parent = id_of(newest[0]->version.changes.at(0));
+        WEFT_TRY(const auto parent, late.late_change_summary(id_of(change.parent)));
+        lamport = parent.lamport + 1;
+        move.expect = store::RefEdit::Expect::exactly;
+        move.expected = newest[0]->version;
+      }
+      WEFT_TRY(const ChangeId id,
+               late.put_change(make_change(change, lamport), DeltaId::from_bytes(change.delta.view())));
+      move.after = store::RefValue{Version(id), {}};
+      late.edit_ref(std::move(move));
+      reply.id = id_of(id);
+      return {};
+    });
+    (void)must(transaction.commit(), "land");
+    reply.landed = true;
+    return reply;
+  }
+
   std::optional<Id32> read_ref(std::string_view ref) override {
     const auto value = must(must(store_.snapshot(), "snapshot").ref(ref), "read ref");
     if (!value) return std::nullopt;
