@@ -161,8 +161,11 @@ SharedMutex::Acquired Log::lock_append(SharedMutex& mutex, OwnerToken token) {
     const DurableState durable = this->durable();
     if (durable.position > state.position) {
       reset_enqueued(state, durable);
-      publish_enqueued(state);
+    } else {
+      // Its frame may lie in the ring over older bytes, though never over what is not durable yet.
+      state.ring_floor = std::max(state.ring_floor, durable.position);
     }
+    publish_enqueued(state);
     client_.forget_from(state.position);
   }
   return acquired;
