@@ -290,6 +290,34 @@ TEST(Faults, ARefKeepsItsDurableMoveThroughADeathAndAFailedFlush) {
   world.expect_sound(*last);
 }
 
+/// An author dies with its frame in the ring, over bytes of a lap before: those must be read from the files from then
+/// on.
+TEST(Faults, ADeadAuthorsFrameIsNotTakenForOlderBytesOfTheRing) {
+  World world(9);
+  world.create(4u << 20);
+  {
+    auto before = world.opened(1);
+    ASSERT_EQ(world.commit(*before, move_of("main", RefEdit::Expect::absent)).outcome, Outcome::acked);
+    for (int i = 0; i < 4; ++i) {
+      Attempt large = move_of("other");
+      large.large_blob_bytes = 230'000;
+      ASSERT_EQ(world.commit(*before, large).outcome, Outcome::acked);
+    }
+  }
+  const Version first(world.journal.attempts().front()->change);
+  {
+    auto author = world.opened(2);
+    Attempt large = move_of("other");
+    large.large_blob_bytes = 230'000;
+    author->process.dies_at = at("append:placed");
+    EXPECT_THROW(perform(author->store(), world.journal.add(large), world.seed), Killed);
+  }
+  auto last = world.opened(3);
+  const Attempt& after = world.commit(*last, move_of("main", RefEdit::Expect::exactly, first));
+  EXPECT_EQ(after.outcome, Outcome::acked) << describe(after);
+  world.expect_sound(*last);
+}
+
 /// G7, driven by hand: the winner is enqueued and its leader holds still; the loser may not be told before the flush.
 struct RefusalRun {
   Outcome winner = Outcome::unknown, loser = Outcome::unknown;
