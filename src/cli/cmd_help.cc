@@ -16,13 +16,13 @@ struct Section {
   std::string_view names[12];
 };
 constexpr Section kSections[] = {
-    {"start", {"init", "git import", "info", "help"}},
-    {"work", {"status", "commit", "diff", "restore", "mv", "rm"}},
-    {"look", {"log", "show", "ls", "cat"}},
-    {"share", {"switch", "land", "workspace add", "workspace list", "workspace rm"}},
-    {"refs", {"ref list", "ref set", "ref delete", "ref log"}},
+    {"begin", {"init", "git import", "config set", "config list", "help"}},
+    {"work in a workspace", {"status", "diff", "commit", "restore", "mv", "rm"}},
+    {"look at history", {"log", "show", "ls", "cat"}},
+    {"bring work together", {"land", "switch", "workspace add", "workspace list", "workspace rm"}},
+    {"name versions", {"ref list", "ref set", "ref delete", "ref log"}},
     {"go back", {"undo", "redo", "op log"}},
-    {"care", {"verify", "repair", "config list", "config set"}},
+    {"care for the store", {"info", "verify", "repair"}},
 };
 
 const Command* find(std::string_view name) {

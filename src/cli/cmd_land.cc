@@ -9,8 +9,6 @@ namespace weft::cli {
 
 namespace {
 
-constexpr std::size_t kMaxListed = 50;
-
 std::string_view how_word(repo::LandResult::How how) {
   switch (how) {
     case repo::LandResult::How::nothing:
@@ -21,18 +19,6 @@ std::string_view how_word(repo::LandResult::How how) {
       return "merged";
   }
   return "nothing";
-}
-
-/// The nodes that need the real merge, a line each, in front of the error's sentence.
-void list_blocked(Invocation& invocation, const Error& error) {
-  std::size_t listed = 0;
-  std::string path;
-  for (const auto& [key, value] : error.details) {
-    if (key == "path") path = value;
-    if (key != "reason" || ++listed > kMaxListed) continue;
-    print(invocation, paint(invocation, Style::red, "C") + " " + shown_path(invocation, path) + ": " + value + "\n");
-  }
-  if (listed > kMaxListed) print(invocation, "and " + std::to_string(listed - kMaxListed) + " more\n");
 }
 
 }  // namespace
@@ -53,10 +39,7 @@ Result<int> cmd_land(Invocation& invocation) {
   WEFT_TRY(auto repository, repo::Repository::open_only(invocation.context));
   show_notices(invocation, repository);
   const auto landed = repo::land(repository, request);
-  if (!landed) {
-    if (landed.error().code == Code::conflicts && !wants_json(invocation)) list_blocked(invocation, landed.error());
-    return landed.error();
-  }
+  if (!landed) return landed.error();
   const auto& result = *landed;
   if (wants_json(invocation)) {
     Json json = Json::object()
@@ -82,7 +65,9 @@ Result<int> cmd_land(Invocation& invocation) {
     case repo::LandResult::How::fast_forward: {
       if (result.after.changes.size() != 1) break;
       WEFT_TRY(const auto id, short_change(repository, result.after.changes.front()));
-      print(invocation, result.ref + " is now at " + paint(invocation, Style::yellow, id) + "\n");
+      // A misspelled ref is made, not found: that must not look like landing.
+      print(invocation, (result.ref_before ? result.ref + " is now at " : "made the ref " + result.ref + " at ") +
+                            paint(invocation, Style::yellow, id) + "\n");
       break;
     }
     case repo::LandResult::How::merged: {

@@ -42,10 +42,10 @@ Result<int> run_undo(Invocation& invocation, repo::UndoRequest request) {
       result.undone.id.hex().substr(0, kOperationDigits) + " \"" + printable(result.undone.label) + "\"";
   if (by_change) {
     WEFT_TRY(const auto id, short_change(repository, *result.change));
-    print(invocation, std::string(request.redo ? "redid " : "undid ") + what + " by the inverse change " +
+    print(invocation, std::string(request.redo ? "took back " : "undid ") + what + " by the inverse change " +
                           paint(invocation, Style::yellow, id) + ": others have moved on from it\n");
   } else {
-    print(invocation, std::string(request.redo ? "redid " : "undid ") + what + "\n");
+    print(invocation, std::string(request.redo ? "took back " : "undid ") + what + "\n");
     WEFT_TRY(const auto snapshot, repository.store().snapshot());
     for (const auto& move : result.moves) {
       std::string after = "gone";

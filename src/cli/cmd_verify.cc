@@ -145,9 +145,10 @@ Result<int> cmd_info(Invocation& invocation) {
   if (workspace) {
     WEFT_TRY(const auto snapshot, repository.store().snapshot());
     WEFT_TRY(const auto head, short_version(snapshot, workspace->head));
-    line("workspace", fmt::format("{} at {}", quoted(workspace->name), quoted(workspace->root)));
+    line("workspace", quoted(workspace->name));
+    line("path", quoted(workspace->root));
     line("head", head);
-    line("follows", workspace->record.follow);
+    line("follows", workspace->record.follow.empty() ? "nothing" : quoted(workspace->record.follow));
   } else {
     line("workspace", "none here");
   }
@@ -156,9 +157,10 @@ Result<int> cmd_info(Invocation& invocation) {
   line("log", fmt::format("{} in {}", size_text(info.log_bytes), counted(info.log_files, "file")));
   line("packs", fmt::format("{} in {}", size_text(info.pack_bytes), counted(info.packs, "file")));
   line("index", size_text(info.index_bytes));
-  line("since boot", fmt::format("{}, {} {}, {}, {} written", counted(info.transactions, "transaction"), info.flushes,
-                                 info.flushes == 1 ? "flush" : "flushes", counted(info.log_writes, "log write"),
-                                 size_text(info.bytes_written)));
+  line("since boot",
+       fmt::format("{} in {} {}, {} {}, {}, {} written", counted(info.transactions, "transaction"), info.batches,
+                   info.batches == 1 ? "batch" : "batches", info.flushes, info.flushes == 1 ? "flush" : "flushes",
+                   counted(info.log_writes, "log write"), size_text(info.bytes_written)));
   print(invocation, out);
   return 0;
 }

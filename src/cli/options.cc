@@ -1,5 +1,5 @@
-// The options parser: written here rather than taken from a library because a value may start with '-' (`-m "-x"`),
-// common options may stand anywhere, and nothing may be built before it is needed.
+// The options parser: written here rather than taken from a library because common options may stand anywhere, errors
+// name what was meant, and nothing may be built before it is needed (docs/adr/0001).
 
 #include <algorithm>
 #include <charconv>

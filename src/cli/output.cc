@@ -196,17 +196,25 @@ void print_error(Invocation& invocation, const Error& error) {
     return;
   }
   std::string text = paint(invocation, Style::red, "weft:") + " " + printable(error.message) + "\n";
-  std::vector<std::string_view> paths;
+  // What the sentence does not name by itself: paths, each with its reason where one follows it.
+  std::vector<std::string> paths;
   const bool about_files = error.code == Code::refused || error.code == Code::conflicts || error.code == Code::exists;
-  for (const auto& [key, value] : error.details) {
-    if (about_files && key == "path" && error.message.find(quoted(value)) == std::string::npos) paths.push_back(value);
+  for (std::size_t at = 0; about_files && at < error.details.size(); ++at) {
+    const auto& [key, value] = error.details[at];
+    if (key != "path") continue;
+    const bool has_reason = at + 1 < error.details.size() && error.details[at + 1].first == "reason";
+    if (has_reason) {
+      paths.push_back(quoted(value) + ": " + printable(error.details[at + 1].second));
+    } else if (error.message.find(quoted(value)) == std::string::npos) {
+      paths.push_back(quoted(value));
+    }
   }
   for (std::size_t at = 0; at < paths.size(); ++at) {
     if (at == kMaxListedPaths && paths.size() > kMaxListedPaths + 1) {
       text += fmt::format("  and {} more\n", paths.size() - at);
       break;
     }
-    text += "  " + quoted(paths[at]) + "\n";
+    text += "  " + paths[at] + "\n";
   }
   if (!error.hint.empty()) text += paint(invocation, Style::yellow, "hint:") + " " + printable(error.hint) + "\n";
   invocation.io.err(text);

@@ -84,6 +84,18 @@ std::string_view hint_for_foreign(std::string_view verb) {
       {"cat-file", "`weft cat VERSION:PATH`"},
       {"show-ref", "`weft ref list`"},
       {"import", "`weft git import PATH`"},
+      {"version", "`weft --version`"},
+      {"stash",
+       "`weft switch` carries edits along, `weft restore PATH` keeps what it overwrites; `weft undo` brings it back"},
+      {"clone",
+       "stores are not copied yet: `weft workspace add NAME` makes another workspace, `weft git import PATH` "
+       "brings in a git repository"},
+      {"push", "stores do not exchange changes yet; workspaces of one store share theirs with `weft land`"},
+      {"pull", "stores do not exchange changes yet; workspaces of one store catch up with `weft switch REF`"},
+      {"fetch", "stores do not exchange changes yet; `weft git import PATH` brings what is new in a git repository"},
+      {"sync", "stores do not exchange changes yet; workspaces of one store share theirs with `weft land`"},
+      {"rebase", "changes are not rewritten: `weft land` merges them"},
+      {"cherry-pick", "changes are not copied: `weft restore --from VERSION PATH` takes files of another version"},
   };
   for (const auto& foreign : kForeign) {
     if (foreign.verb == verb) return foreign.hint;

@@ -41,6 +41,8 @@ TEST(StoreGolden, Refs) {
   transcript.weft({"ref", "log", "tags/v1", "-n1", "--json"});
   transcript.weft({"ref", "log"});
   transcript.weft({"show", "--name-only", "tags/v1@{1}"});
+  transcript.weft({"show", "--name-only", "v1"});
+  transcript.weft({"cat", "default:a"});
   transcript.weft({"ref", "delete", "tags/v1", "--expect", "main"});
   transcript.weft({"ref", "delete", "tags/v1"});
   transcript.weft({"ref", "delete", "tags/v1"});
@@ -76,7 +78,7 @@ TEST(StoreGolden, InfoVerifyRepair) {
   Machine machine;
   begin(machine);
   Transcript transcript(machine);
-  transcript.mask("[0-9]+ (frame|object|ref|transaction|flush|log write|file)(es|s)?", "N $1(s)");
+  transcript.mask("[0-9]+ (frame|object|ref|transaction|batch|flush|log write|file)(es|s)?", "N $1(s)");
   transcript.mask("[0-9.]+ (KiB|MiB|bytes)", "SIZE");
   transcript.mask(
       "\"(end|files|bytes|segment_bytes|objects|refs|frames|transactions|batches|flushes|log_writes|bytes_written|zero_"

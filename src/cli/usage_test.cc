@@ -49,6 +49,18 @@ TEST(Usage, HelpOfEveryCommand) {
   transcript.expect("help_commands");
 }
 
+TEST(Usage, TheOverviewHasEveryCommandOnce) {
+  Machine machine;
+  const std::string overview = machine.ok({"help"});
+  for (const auto& command : commands()) {
+    const std::string line = "\n  " + std::string(command.name) + " ";
+    const std::size_t at = overview.find(line);
+    ASSERT_NE(at, std::string::npos) << command.name;
+    EXPECT_EQ(overview.find(line, at + 1), std::string::npos) << command.name << " stands there twice";
+    EXPECT_NE(overview.find(command.summary), std::string::npos) << command.name;
+  }
+}
+
 TEST(Usage, Errors) {
   Machine machine;
   Transcript transcript(machine);
@@ -56,6 +68,8 @@ TEST(Usage, Errors) {
   transcript.weft({"comit"});
   transcript.weft({"add", "."});
   transcript.weft({"checkout", "main"});
+  transcript.weft({"push"});
+  transcript.weft({"version"});
   transcript.weft({"xyzzy"});
   transcript.weft({"\x1b[31mred\n"});
   transcript.weft({"ref"});

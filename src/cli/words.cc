@@ -46,6 +46,7 @@ Result<Words> sort_words(Invocation& invocation, const repo::Repository& reposit
     for (const auto& word : typed.words) WEFT_DO(add_version(invocation, repository, snapshot, word, out.versions));
   } else {
     for (const auto& word : typed.words) {
+      std::string meant;  // a ref by a shorter name
       if (paths.empty()) {
         const bool only_path = word == "." || word == ".." || word.starts_with("./") || word.starts_with("../");
         auto named = only_path ? Result<void>(make_error(Code::not_found, ""))
@@ -58,11 +59,15 @@ Result<Words> sort_words(Invocation& invocation, const repo::Repository& reposit
         }
         if (named.error().code == Code::ambiguous || named.error().code == Code::damaged)
           return std::move(named).error();
+        if (named.error().hint.starts_with("did you mean")) meant = named.error().hint;
       }
       WEFT_TRY(const bool exists, path_exists(repository, snapshot, word));
       if (!exists) {
-        return make_error(Code::not_found, quoted_always(word) + " names neither a version nor a path here",
-                          "`weft ref list` and `weft log` show versions; put `--` in front of a path that is gone")
+        return make_error(
+                   Code::not_found, quoted_always(word) + " names neither a version nor a path here",
+                   !meant.empty()
+                       ? meant
+                       : "`weft ref list` and `weft log` show versions; put `--` in front of a path that is gone")
             .with("word", word);
       }
       paths.push_back(word);

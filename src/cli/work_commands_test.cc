@@ -52,7 +52,7 @@ TEST(WorkGolden, InitStatusCommit) {
   transcript.weft({"config", "set", "user.name", "Cy"});
   transcript.weft({"config", "set", "user.email", "cy@example.org"});
   transcript.weft({"config", "list"});
-  transcript.weft({"config", "set", "no.such", "x"});
+  transcript.weft({"config", "set", "user.nmae", "x"});
   machine.write("a", "five\n");
   transcript.weft({"commit", "-m", "By Cy"});
   transcript.weft({"log", "--oneline"});
@@ -101,6 +101,8 @@ TEST(WorkGolden, WorkspacesLandUndo) {
   transcript.weft({"workspace", "add", "bad/name"});
   transcript.weft({"workspace", "list"});
   transcript.weft({"land"});
+  transcript.weft({"land", "release"});
+  transcript.weft({"ref", "delete", "release"});
   machine.write("b", "b\n");
   transcript.weft({"land"});
   machine.ok({"commit", "-m", "Add b"});

@@ -90,7 +90,10 @@ std::string entry_line(const Invocation& invocation, const work::StatusEntry& en
     out += invocation.common.zero ? std::string(line_end(invocation)) : std::string(" -> ");
   }
   out += shown_path(invocation, entry.path);
-  if (entry.content_changed && !invocation.common.zero) out += paint(invocation, Style::dim, " (edited)");
+  // A letter alone says that content changed where nothing else did.
+  const bool edited =
+      entry.content_changed && (entry.change == work::Change::moved || entry.change == work::Change::mode);
+  if (edited && !invocation.common.zero) out += paint(invocation, Style::dim, " (edited)");
   out += line_end(invocation);
   return out;
 }

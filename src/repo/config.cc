@@ -114,6 +114,18 @@ Bytes edited(ByteView text, std::string_view section, std::string_view name, con
   return out + header + "\n" + line;
 }
 
+/// Everything read_user_config() reads. A misspelled key would be written and never looked at.
+constexpr std::string_view kKnownKeys[] = {"user.name", "user.email", "safe.stores"};
+
+Result<void> require_known(std::string_view key) {
+  std::string list;
+  for (const std::string_view known : kKnownKeys) {
+    if (key == known) return {};
+    list += (list.empty() ? "" : ", ") + std::string(known);
+  }
+  return make_error(Code::invalid, quoted(key) + " is no configuration key", "the keys are " + list);
+}
+
 struct Key {
   std::string_view section;
   std::string_view name;
@@ -216,6 +228,7 @@ Result<Bytes> edit_config_text(ByteView text, std::string_view key, std::string_
 }
 
 Result<void> set_user_config(const Context& context, std::string_view key, std::string_view value) {
+  WEFT_DO(require_known(key));
   const std::string path = user_config_path(context);
   if (path.empty()) {
     return make_error(Code::refused, "there is no place for the configuration: neither HOME nor XDG_CONFIG_HOME is set",

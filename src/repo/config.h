@@ -33,7 +33,8 @@ Result<UserConfig> read_user_config(const Context& context);
 
 /// All keys and values, dotted and in TOML's notation, by key.
 Result<std::vector<std::pair<std::string, std::string>>> list_user_config(const Context& context);
-/// `key` is SECTION.NAME; the value is stored as a string (for `safe.stores`: added to the list).
+/// `key` is one that weft reads, else invalid, with these in the hint; the value is stored as a string (for
+/// `safe.stores`: added to the list).
 Result<void> set_user_config(const Context& context, std::string_view key, std::string_view value);
 /// The text of a configuration file with one string set: the pure half of set_user_config().
 Result<Bytes> edit_config_text(ByteView text, std::string_view key, std::string_view value);

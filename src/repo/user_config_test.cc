@@ -115,6 +115,13 @@ TEST_F(UserConfigTest, SetsAndReads) {
   EXPECT_EQ(config->safe_stores, std::vector<std::string>{"/s/.weft"});
   const auto listed = list_user_config(context_).value();
   EXPECT_EQ(listed.size(), 3U);
+  for (const std::string key : {"user.nme", "user", "core.editor", "safe", "", "User.name"}) {
+    const auto refused = set_user_config(context_, key, "x");
+    ASSERT_FALSE(refused.has_value()) << key;
+    EXPECT_EQ(refused.error().code, Code::invalid) << key;
+    EXPECT_EQ(refused.error().hint, "the keys are user.name, user.email, safe.stores");
+  }
+  EXPECT_EQ(list_user_config(context_).value(), listed);
   write(".config/weft/config.toml", "[user]\nname = 3\n");
   EXPECT_EQ(read_user_config(context_).error().code, Code::invalid);
 }

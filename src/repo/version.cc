@@ -55,7 +55,7 @@ class Resolver {
     if (text.size() > kMaxTextBytes) return make_error(Code::invalid, "this version's text is too long");
     WEFT_TRY(auto one, part(text));
     if (one) return *std::move(one);
-    if (text.find('+') == std::string_view::npos) return unknown(text);
+    if (text.find('+') == std::string_view::npos) return missing(text);
     std::vector<ChangeId> changes;
     Resolved resolved;
     std::string_view rest = text;
@@ -63,7 +63,7 @@ class Resolver {
       const std::size_t plus = rest.find('+');
       const std::string_view piece = rest.substr(0, plus);
       WEFT_TRY(auto found, part(piece));
-      if (!found) return unknown(piece);
+      if (!found) return missing(piece);
       changes.insert(changes.end(), found->version.changes.begin(), found->version.changes.end());
       if (!found->notice.empty()) resolved.notice += (resolved.notice.empty() ? "" : "; ") + found->notice;
       if (plus == std::string_view::npos) break;
@@ -77,6 +77,17 @@ class Resolver {
   }
 
  private:
+  /// git lets a tag go by its bare name.
+  Error missing(std::string_view text) const {
+    for (const std::string_view folder : {"tags/", "workspaces/"}) {
+      const std::string name = std::string(folder) + std::string(text);
+      if (!store::ref_name_problem(name).empty()) continue;
+      const auto value = snapshot_.ref(name);
+      if (value && *value) return unknown(text).hinted("did you mean " + name + "?");
+    }
+    return unknown(text);
+  }
+
   /// Without '+'. nullopt: nothing is called so.
   Result<std::optional<Resolved>> part(std::string_view text) {
     // A ref's own name may end in '-': the longest reading wins.
