@@ -85,12 +85,27 @@ bool keeps_files(std::string_view label) {
   return label.starts_with(kCommitLabel);
 }
 
+namespace {
+
+Result<bool> has_all(const store::Snapshot& snapshot, const Version& version) {
+  for (const ChangeId& id : version.changes) {
+    WEFT_TRY(const bool there, snapshot.contains(object::ObjectKind::change, id));
+    if (!there) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<FilesState> files_state(const store::Snapshot& snapshot, const Repository::Workspace& workspace,
                                const std::optional<FilesRecord>& record) {
   FilesState state;
   state.at = workspace.head;
   if (!record) return state;
-  state.towards = record->towards;
+  if (record->towards) {
+    WEFT_TRY(const bool known, has_all(snapshot, *record->towards));
+    if (known) state.towards = record->towards;
+  }
   if (record->at == workspace.head) return state;
   // Behind by recordings of this workspace alone? Two of its processes may have written the record in the other order,
   // or one died before it wrote.
@@ -106,6 +121,9 @@ Result<FilesState> files_state(const store::Snapshot& snapshot, const Repository
     return move.workspace == workspace.name && keeps_files(move.label) && ++seen < kMaxLag;
   }));
   if (lags) return state;
+  // A flipped bit, or a change that `repair --accept-loss` gave up: as good as no record (F-3).
+  WEFT_TRY(const bool known, has_all(snapshot, record->at));
+  if (!known) return state;
   state.at = record->at;
   state.head_was_moved = true;
   state.mover = std::move(newest);

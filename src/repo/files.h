@@ -11,8 +11,8 @@
 //        the edits over.
 //   F-3  The record is no truth. It is written after the fact and without a flush; where it lags behind
 //        recordings made in this very workspace, the reflog says so and it counts as up to date; where it is
-//        missing or garbled, the files are taken to stand at the head (which shows every difference as an edit
-//        and loses none).
+//        missing or garbled, or names a change the store does not have, the files are taken to stand at the head
+//        (which shows every difference as an edit and loses none).
 // Threading: functions of files.
 #pragma once
 

@@ -285,6 +285,24 @@ TEST_F(VerbsTest, C7UndoneFromAnotherWorkspaceKeepsEdits) {
   EXPECT_EQ(read("x/a"), "3");
 }
 
+TEST_F(VerbsTest, FilesOfAChangeThatIsGoneAreTakenToStandAtTheHead) {  // F-3, as after `repair --accept-loss`
+  write("w/a", "1");
+  committed("First");
+  write("w/a", "2");
+  const auto nobody = ChangeId::parse(std::string(64, '7'));
+  ASSERT_TRUE(nobody);
+  const std::string path = open().files_path("default");
+  for (const FilesRecord& record :
+       {FilesRecord{Version(*nobody), std::nullopt}, FilesRecord{Version(*nobody), Version(*nobody)}}) {
+    ASSERT_TRUE(write_files_record(env_.fs, path, record).has_value());
+    ASSERT_EQ(status().entries.size(), 1U);
+    EXPECT_EQ(status().entries[0].path, "a");
+  }
+  EXPECT_TRUE(committed("Second").change);
+  EXPECT_EQ(read("w/a"), "2");
+  EXPECT_TRUE(status().entries.empty());
+}
+
 TEST_F(VerbsTest, C8RemovingAWorkspaceRecordsFirst) {  // WS-2
   write("w/a", "1");
   committed("First");
