@@ -42,6 +42,10 @@ TEST(StoreGolden, Refs) {
   transcript.weft({"ref", "log"});
   transcript.weft({"show", "--name-only", "tags/v1@{1}"});
   transcript.weft({"show", "--name-only", "v1"});
+  transcript.weft({"show", "main@{99}"});
+  transcript.weft({"log", "main----"});
+  transcript.weft({"log", "-x.c"});
+  transcript.weft({"log", "x+y"});
   transcript.weft({"cat", "default:a"});
   transcript.weft({"ref", "delete", "tags/v1", "--expect", "main"});
   transcript.weft({"ref", "delete", "tags/v1"});

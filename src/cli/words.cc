@@ -1,5 +1,9 @@
 #include "cli/words.h"
 
+#include <algorithm>
+#include <optional>
+
+
 #include "cli/output.h"
 #include "cli/text.h"
 #include "tree/tree.h"
@@ -36,6 +40,12 @@ Result<void> add_version(Invocation& invocation, const repo::Repository& reposit
   return {};
 }
 
+/// Nothing is called so, as against a version that is not there: `main@{99}`, the parent of the first change.
+bool names_nothing(const Error& error) {
+  return error.code == Code::not_found && std::any_of(error.details.begin(), error.details.end(),
+                                                      [](const auto& each) { return each.first == "version"; });
+}
+
 }  // namespace
 
 Result<Words> sort_words(Invocation& invocation, const repo::Repository& repository, const store::Snapshot& snapshot,
@@ -46,7 +56,8 @@ Result<Words> sort_words(Invocation& invocation, const repo::Repository& reposit
     for (const auto& word : typed.words) WEFT_DO(add_version(invocation, repository, snapshot, word, out.versions));
   } else {
     for (const auto& word : typed.words) {
-      std::string meant;  // a ref by a shorter name
+      std::string meant;         // a ref by a shorter name
+      std::optional<Error> why;  // it would be a version, but for this
       if (paths.empty()) {
         const bool only_path = word == "." || word == ".." || word.starts_with("./") || word.starts_with("../");
         auto named = only_path ? Result<void>(make_error(Code::not_found, ""))
@@ -60,9 +71,11 @@ Result<Words> sort_words(Invocation& invocation, const repo::Repository& reposit
         if (named.error().code == Code::ambiguous || named.error().code == Code::damaged)
           return std::move(named).error();
         if (named.error().hint.starts_with("did you mean")) meant = named.error().hint;
+        if (!only_path && !names_nothing(named.error())) why = std::move(named).error();
       }
       WEFT_TRY(const bool exists, path_exists(repository, snapshot, word));
       if (!exists) {
+        if (why) return *std::move(why);
         return make_error(
                    Code::not_found, quoted_always(word) + " names neither a version nor a path here",
                    !meant.empty()
