@@ -739,7 +739,8 @@ Result<void> Log::flush_to(std::uint64_t position) {
   WEFT_TRY(const OwnerToken me, token());
   constexpr int kMaxRounds = 1000;
   for (int round = 0; round < kMaxRounds && state_.durable.load()[0] < position; ++round) {
-    if (state_.failed.load() != 0) return failure();
+    // What was enqueued when the position was read may have been given up since: then nothing will ever lie before it.
+    if (state_.failed.load() != 0 || load_enqueued().position < position) return failure();
     lead(position, me);
   }
   if (state_.durable.load()[0] < position) return make_error(Code::busy, "the log could not be flushed", "try again");

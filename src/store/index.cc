@@ -522,8 +522,13 @@ Result<void> Index::merge(log::Log& log, bool wait, std::size_t room_for) {
     }
     control_.point("merge:frozen");
     std::uint64_t cut = state_.cut.load();
-    if (auto flushed = log.flush_to(cut); !flushed) return flushed;
-    cut = state_.cut.load();  // a failure on the way may have brought it forward
+    for (;;) {
+      const auto flushed = log.flush_to(cut);
+      const std::uint64_t before = cut;
+      cut = state_.cut.load();  // a failure on the way may have brought it forward; it never moves back
+      if (flushed) break;
+      if (cut == before) return flushed;
+    }
     WEFT_TRY(const auto current, load_view());
     Gathered gathered;
     gathered.client = current->manifest.client;
