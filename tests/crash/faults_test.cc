@@ -318,6 +318,39 @@ TEST(Faults, ADeadAuthorsFrameIsNotTakenForOlderBytesOfTheRing) {
   world.expect_sound(*last);
 }
 
+/// A merge freezes its table while somebody's frame is enqueued; that frame's flush fails, and another process has
+/// recovered before the merge comes to wait for it. What it waits for will never be: it must do with less.
+TEST(Faults, AMergeGoesOnWhenWhatItWaitsForWasGivenUp) {
+  World world(10);
+  world.create();
+  auto merger = world.opened(1);
+  auto other = world.opened(3);
+  Attempt many = move_of("many");
+  many.small_blobs = 2100;
+  ASSERT_EQ(world.commit(*merger, many).outcome, Outcome::acked);
+  std::unique_ptr<StoreProcess> dead;
+  bool failed = false;
+  merger->process.at_point = [&](const char* name) {
+    if (std::string_view(name) == "lead:published" && dead == nullptr) {
+      dead = world.opened(2);
+      dead->process.dies_at = at("append:leading");
+      EXPECT_THROW(perform(dead->store(), world.journal.add(move_of("dead")), world.seed), Killed);
+    }
+    if (std::string_view(name) == "merge:frozen" && !failed) {
+      failed = true;
+      world.fs.add_fault({.calls = sim_calls({SimCall::sync})});
+      EXPECT_EQ(world.commit(*other, move_of("other")).outcome, Outcome::failed);
+      // Refused, but recovered: nothing new lies where the frames given up were.
+      EXPECT_EQ(world.commit(*other, move_of("many", RefEdit::Expect::absent)).outcome, Outcome::refused);
+    }
+  };
+  ASSERT_EQ(world.commit(*merger, many).outcome, Outcome::acked);
+  EXPECT_TRUE(failed);
+  EXPECT_TRUE(world.fs.status(kStoreDirectory + "/index/manifest")) << "the merge gave up";
+  EXPECT_EQ(world.commit(*other, move_of("many")).outcome, Outcome::acked);
+  world.expect_sound(*other);
+}
+
 /// G7, driven by hand: the winner is enqueued and its leader holds still; the loser may not be told before the flush.
 struct RefusalRun {
   Outcome winner = Outcome::unknown, loser = Outcome::unknown;
