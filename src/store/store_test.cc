@@ -179,7 +179,8 @@ TEST_F(StoreTest, ALostPackTakesOnlyItsOwnContentWithIt) {  // IX4
     ASSERT_TRUE(snapshot);
     const auto change = snapshot->change(before);
     ASSERT_TRUE(change) << change.error().message;
-    EXPECT_EQ(snapshot->find_by_prefix(ObjectKind::change, before.hex().substr(0, 16), 2).value(), std::vector<ObjectId>{before});
+    EXPECT_EQ(snapshot->find_by_prefix(ObjectKind::change, before.hex().substr(0, 16), 2).value(),
+              std::vector<ObjectId>{before});
     const auto missing = snapshot->read(ObjectKind::blob, lost);
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().code, Code::damaged) << missing.error().message;
