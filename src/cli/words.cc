@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-
 #include "cli/output.h"
 #include "cli/text.h"
 #include "tree/tree.h"
