@@ -175,7 +175,8 @@ Result<int> dispatch(Invocation& invocation, std::span<const std::string> args) 
       if (command.name == verb + " " + second) found = &command;
     }
     if (found == nullptr) {
-      return usage(quoted_always(verb + " " + second) + " is no weft command", "one of " + listed(whole));
+      return usage(quoted_always(verb + " " + second) + " is no weft command",
+                   whole.size() == 1 ? "there is " + listed(whole) : "one of " + listed(whole));
     }
   }
   invocation.command = found->name;

@@ -42,6 +42,7 @@ TEST(StoreGolden, Refs) {
   transcript.weft({"ref", "log"});
   transcript.weft({"show", "--name-only", "tags/v1@{1}"});
   transcript.weft({"show", "--name-only", "v1"});
+  transcript.weft({"show", "HEAD~1"});
   transcript.weft({"show", "main@{99}"});
   transcript.weft({"log", "main----"});
   transcript.weft({"log", "-x.c"});

@@ -77,8 +77,11 @@ class Resolver {
   }
 
  private:
-  /// git lets a tag go by its bare name.
+  /// git lets a tag go by its bare name, and calls the head so.
   Error missing(std::string_view text) const {
+    if (text == "HEAD" || text.starts_with("HEAD~") || text.starts_with("HEAD^")) {
+      return unknown(text).hinted("did you mean @ (where this workspace stands) or @- (its first parent)?");
+    }
     for (const std::string_view folder : {"tags/", "workspaces/"}) {
       const std::string name = std::string(folder) + std::string(text);
       if (!store::ref_name_problem(name).empty()) continue;
