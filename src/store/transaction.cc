@@ -424,12 +424,18 @@ class Concatenated final : public object::ByteSource {
 }  // namespace
 
 Result<object::ObjectWriter::StoredBlob> Transaction::put_blob(object::ByteSource& source) {
-  Bytes head(object::kLargeBlobBytes, '\0');
-  WEFT_TRY(const std::size_t length, object::read_fully(source, head));
-  if (length < head.size()) {
-    head.resize(length);
-    WEFT_TRY(const ObjectId id, put(ObjectKind::blob, head));
-    return StoredBlob{id, length};
+  // Read in growing steps: most blobs are small, and a buffer for a large one costs more than the rest of a small commit.
+  constexpr std::size_t kFirstReadBytes = 8u << 10;
+  Bytes head;
+  for (std::size_t capacity = kFirstReadBytes; head.size() < object::kLargeBlobBytes; capacity *= 4) {
+    const std::size_t had = head.size();
+    head.resize(std::min<std::size_t>(capacity, object::kLargeBlobBytes));
+    WEFT_TRY(const std::size_t length, object::read_fully(source, std::span(head).subspan(had)));
+    if (had + length < head.size()) {
+      head.resize(had + length);
+      WEFT_TRY(const ObjectId id, put(ObjectKind::blob, head));
+      return StoredBlob{id, head.size()};
+    }
   }
   Concatenated whole(head, source);
   return state_->pack_writer().add_blob(whole);
