@@ -68,6 +68,8 @@ class SimProcess {
   std::function<void(const char* name)> at_point;
 
   void point(const char* name);
+  /// A point at which nobody dies.
+  void pass(const char* name);
   bool killed() const { return *killed_; }
   std::uint32_t number() const { return number_; }
   FileSystem& fs() { return *fs_; }
