@@ -150,8 +150,17 @@ Result<LogPoint> Segments::walk(LogPoint from, std::uint64_t stop, std::uint64_t
     WEFT_TRY(ByteView rest, view_rest(position, keep));
     const std::uint64_t segment_stop = segment_end(position);
     while (position < segment_stop && position < stop) {
-      const auto frame = parse_frame(rest, position);
-      if (!frame || frame->header.previous != end.chain || frame->end() > segment_stop) break;
+      auto frame = parse_frame(rest, position);
+      if (!frame || frame->header.previous != end.chain) {
+        // Behind a batch lie zeros up to the next boundary: the log may go on there.
+        const std::uint64_t padding = align_up(position, kBatchAlignment) - position;
+        if (padding == 0 || padding >= rest.size() || position + padding >= stop) break;
+        frame = parse_frame(rest.substr(padding), position + padding);
+        if (!frame || frame->header.previous != end.chain) break;
+        rest.remove_prefix(padding);
+        position += padding;
+      }
+      if (frame->end() > segment_stop) break;
       if (visit) WEFT_DO(visit(*frame));
       ++frames;
       rest = rest.substr(std::min<std::uint64_t>(rest.size(), frame->end() - position));
@@ -159,16 +168,7 @@ Result<LogPoint> Segments::walk(LogPoint from, std::uint64_t stop, std::uint64_t
       end = LogPoint{position, frame->header.checksum};
     }
     if (position == segment_stop || position >= stop) continue;
-    // Not a frame. Behind a batch lie zeros up to the next boundary, behind the last batch of a segment zeros up to its
-    // end; the log may go on at either place.
-    const std::uint64_t boundary = align_up(position, kBatchAlignment);
-    if (boundary != position && boundary != segment_stop) {
-      WEFT_TRY(const bool goes_on, chained_frame_at(boundary));
-      if (goes_on) {
-        position = boundary;
-        continue;
-      }
-    }
+    // Behind the last batch of a segment lie zeros up to its end: the log may go on in the next one.
     if (position % segment_bytes_ == 0) break;  // nothing in this segment at all
     WEFT_TRY(const bool goes_on, chained_frame_at(segment_stop));
     if (!goes_on) break;
