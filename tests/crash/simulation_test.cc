@@ -126,7 +126,9 @@ class Simulation {
             "exclusive:flushed", "exclusive:durable", "exclusive:rolled",     "roll:durable",
             "merge:frozen",      "merge:run-written", "merge:resumed",        "merge:manifest-written",
             "merge:published",   "extend:locked",     "append:full-ring",     "refuse:judged-again"};
-        const std::string_view place = random_.chance(2) ? kPlaces[random_.below(std::size(kPlaces))] : "";
+        std::string_view place = random_.chance(2) ? kPlaces[random_.below(std::size(kPlaces))] : "";
+        if (plan_.many_objects && random_.chance(2))
+          place = random_.chance(2) ? "merge:frozen" : "merge:manifest-written";
         std::uint64_t passes = 1 + random_.below(3);
         process.process.dies_at = [this, place, passes](const char* name) mutable { return dies(name, place, passes); };
       }
@@ -381,7 +383,7 @@ std::uint64_t environment(const char* name, std::uint64_t otherwise) {
 TEST(Simulation, RandomProcessesFailuresAndDeathsAgreeWithTheModel) {
   const std::uint64_t one = environment("WEFT_SIM_SEED", 0);
   const std::uint64_t first = one != 0 ? one : environment("WEFT_SIM_FIRST", 1);
-  const std::uint64_t count = one != 0 ? 1 : environment("WEFT_SIM_SEEDS", 32);
+  const std::uint64_t count = one != 0 ? 1 : environment("WEFT_SIM_SEEDS", 48);
   Points reached;
   int failures = 0;
   for (std::uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
