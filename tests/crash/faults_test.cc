@@ -137,7 +137,7 @@ void every_call_fails(const FaultCase& fault, std::uint64_t stride) {
 
 TEST(Faults, EveryWritingCallOnceWithEio) { every_call_fails({kWritingSimCalls, 5, false}, 1); }
 TEST(Faults, EveryWritingCallFromThereOnWithEnospc) { every_call_fails({kWritingSimCalls, 28, true}, 1); }
-TEST(Faults, EveryCallOfAnyKindOnce) { every_call_fails({kAllSimCalls, 5, false}, 1); }
+TEST(Faults, EveryCallOfAnyKindOnce) { every_call_fails({kAllSimCalls, 5, false}, 3); }
 TEST(Faults, EveryCallOfAnyKindFromThereOn) { every_call_fails({kAllSimCalls, 5, true}, 3); }
 
 /// Making and opening a store on a failing disk: an error, and afterwards it can be made.
