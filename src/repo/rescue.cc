@@ -69,7 +69,8 @@ std::optional<std::vector<std::string>> rescued_paths(const object::Change& chan
 Result<Overwrite> prepare_overwrite(Repository& repository, store::Transaction& transaction,
                                     const Repository::Workspace& workspace, const FilesState& state,
                                     const WorkspaceFiles& files, const std::vector<std::string>& paths,
-                                    const ObjectId& target, std::string_view verb, std::vector<work::Warning>* unkept) {
+                                    const ObjectId& target, std::string_view verb, std::vector<work::Warning>* unkept,
+                                    const ObjectId* unreached) {
   const Context& context = repository.context();
   const store::Snapshot& snapshot = transaction.snapshot();
   WEFT_TRY(const ObjectId at_tree, tree_of(snapshot, state.at));
@@ -101,6 +102,10 @@ Result<Overwrite> prepare_overwrite(Repository& repository, store::Transaction& 
     if (entry.change != work::Change::added) continue;
     WEFT_TRY(const bool replaced, occupied(transaction.reader(), target, entry.path));
     if (replaced) continue;
+    if (unreached != nullptr) {
+      WEFT_TRY(const bool left, same_at(transaction.reader(), recorded.tree, *unreached, entry.path));
+      if (left) continue;
+    }
     WEFT_TRY(const auto present, known.find(entry.path));
     if (present) WEFT_DO(known.remove(entry.path));
   }

@@ -34,12 +34,13 @@ struct Overwrite {
 };
 /// `unkept`: takes what cannot be recorded, instead of refusing. Records the files at `paths` (empty: all) against
 /// `state.at` and adds the private ref to `transaction`. Afterwards, and once the transaction is durable, write_out()
-/// from `from` to `target` replaces just what must be.
+/// from `from` to `target` replaces just what must be. `unreached`: a tree; untracked files just as it has them are
+/// what a killed write-out did not get to remove, and go.
 Result<Overwrite> prepare_overwrite(Repository& repository, store::Transaction& transaction,
                                     const Repository::Workspace& workspace, const FilesState& state,
                                     const WorkspaceFiles& files, const std::vector<std::string>& paths,
                                     const ObjectId& target, std::string_view verb,
-                                    std::vector<work::Warning>* unkept = nullptr);
+                                    std::vector<work::Warning>* unkept = nullptr, const ObjectId* unreached = nullptr);
 
 /// The paths a rescue change speaks for (empty: the whole tree); nullopt when `change` is none.
 std::optional<std::vector<std::string>> rescued_paths(const object::Change& change);

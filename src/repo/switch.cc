@@ -56,7 +56,17 @@ Result<Attempt> try_switch(Repository& repository, const WorkspaceFiles& files, 
   result.after = target.version;
   result.follow = target.follow;
   result.notice = target.notice;
-  WEFT_TRY(state, finish_interrupted(repository, snapshot, workspace, files, std::move(state)));
+  std::optional<ObjectId> unreached;
+  if (request.force && state.towards) {
+    // Edits made before or since may be in the way of finishing it: whatever differs from its end is recorded, then
+    // overwritten.
+    WEFT_TRY(unreached, tree_of(snapshot, state.at));
+    state.at = *state.towards;
+    state.towards.reset();
+    state.head_was_moved = state.at != workspace.head;
+  } else {
+    WEFT_TRY(state, finish_interrupted(repository, snapshot, workspace, files, std::move(state)));
+  }
   result.files_before = state.at;
 
   WriteOut what;
@@ -68,8 +78,8 @@ Result<Attempt> try_switch(Repository& repository, const WorkspaceFiles& files, 
   if (request.force) {
     WEFT_TRY(const auto status, work::status(files.tree(), snapshot, what.from_tree, files.scan_options()));
     if (!status.entries.empty()) {
-      WEFT_TRY(auto overwrite,
-               prepare_overwrite(repository, transaction, workspace, state, files, {}, what.to_tree, "switch"));
+      WEFT_TRY(auto overwrite, prepare_overwrite(repository, transaction, workspace, state, files, {}, what.to_tree,
+                                                 "switch", nullptr, unreached ? &*unreached : nullptr));
       result.rescue = std::move(overwrite.rescue);
       what.from_tree = overwrite.from;
       what.overwrite_edits = true;
@@ -125,8 +135,11 @@ Result<work::CheckoutReport> write_out(const Repository& repository, const std::
   options.progress = what.progress;
   auto report = work::checkout(files.tree(), reader, what.from_tree, what.to_tree, options);
   if (!report) {
-    // A refusal touched nothing (W3); anything else may have left files on either side: the record keeps saying so.
-    if (report.error().code == Code::refused) WEFT_DO(write_files_record(fs, path, {what.from, std::nullopt}));
+    // A refusal touched nothing (W3); anything else may have left files on either side: the record keeps saying so, as
+    // it does of a killed write-out that could not be finished.
+    if (report.error().code == Code::refused && !what.resumes) {
+      WEFT_DO(write_files_record(fs, path, {what.from, std::nullopt}));
+    }
     return std::move(report).error();
   }
   WEFT_DO(write_files_record(fs, path, {what.to, std::nullopt}));
@@ -140,6 +153,7 @@ Result<FilesState> finish_interrupted(const Repository& repository, const store:
   WriteOut what;
   what.from = state.at;
   what.to = *state.towards;
+  what.resumes = true;
   WEFT_TRY(what.from_tree, tree_of(snapshot, what.from));
   WEFT_TRY(what.to_tree, tree_of(snapshot, what.to));
   WEFT_DO(write_out(repository, workspace.name, files, snapshot, what));

@@ -6,7 +6,8 @@
 //         the way, everything is refused by name before anything is touched.
 //   SW-2  With `force` what would be overwritten is recorded first (RE-1).
 //   SW-3  While files are being written the files record says from where to where; killed there, the next
-//         `switch` finishes that first.
+//         `switch` finishes that first. Where edits are in the way of that, it is refused and the record stays; with
+//         `force` they are recorded and overwritten (SW-2).
 // Threading: functions.
 #pragma once
 
@@ -26,6 +27,7 @@ struct WriteOut {
   ObjectId from_tree;  ///< what the files are known to hold: that of `from`, or with recorded edits on it
   ObjectId to_tree;
   bool overwrite_edits = false;
+  bool resumes = false;  ///< one from and to the same versions began before and was interrupted
   Progress progress;
 };
 Result<work::CheckoutReport> write_out(const Repository& repository, const std::string& workspace,

@@ -877,5 +877,40 @@ TEST_F(VerbsTest, InterruptedWriteOutIsFinished) {  // SW-3
   EXPECT_TRUE(status().entries.empty());
 }
 
+TEST_F(VerbsTest, InterruptedWriteOutWithEditsInTheWay) {  // SW-3
+  for (const char* name : {"w/a", "w/b", "w/only"}) write(name, "1");
+  const auto first = committed("First");
+  write("w/a", "2");
+  write("w/b", "2");
+  ASSERT_TRUE(env_.fs.unlink(dir_ / "w/only").has_value());
+  const auto second = committed("Second");
+  auto repository = open();
+  ASSERT_TRUE(switch_workspace(repository, {"@-", false, false, {}}).has_value());
+  // A switch from First to Second, killed after `a`; then `b` was edited.
+  write("w/a", "2");
+  write("w/b", "edited");
+  const std::string path = repository.files_path("default");
+  const FilesRecord interrupted{Version(*first.change), Version(*second.change)};
+  ASSERT_TRUE(write_files_record(env_.fs, path, interrupted).has_value());
+
+  const auto refused = switch_workspace(repository, {"@", false, false, {}});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Code::refused);
+  EXPECT_EQ(read_files_record(env_.fs, path), interrupted);  // still neither the one nor the other
+  EXPECT_EQ(read("w/b"), "edited");
+
+  const auto forced = switch_workspace(repository, {"main", false, true, {}});
+  ASSERT_TRUE(forced.has_value()) << forced.error().message;
+  ASSERT_TRUE(forced->rescue);
+  EXPECT_EQ(read("w/a"), "2");
+  EXPECT_EQ(read("w/b"), "2");
+  EXPECT_FALSE(env_.fs.status(dir_ / "w/only"));
+  EXPECT_TRUE(status().entries.empty());
+  const auto snapshot = open().store().snapshot().value();
+  const auto change = snapshot.change(forced->rescue->change).value();
+  const auto rescued = tree::find_path(snapshot, change.tree, "b").value();
+  EXPECT_EQ(snapshot.read(object::ObjectKind::blob, rescued->id).value(), "edited");
+}
+
 }  // namespace
 }  // namespace weft::repo
