@@ -1,5 +1,6 @@
 #include "repo/undo.h"
 
+#include <algorithm>
 #include <set>
 
 #include "repo/history.h"
@@ -197,7 +198,12 @@ class Undoer {
     if (!blocking.untracked.empty())
       return refuse_in_the_way({{}, blocking.untracked}, request_.redo ? "redo" : "undo");
     if (blocking.edited.empty()) return {};
-    return rescue_files(transaction, blocking.edited, plan.tree);
+    std::vector<std::string> paths = blocking.edited;
+    for (const work::StatusEntry& entry : status.entries) {
+      if (entry.change != work::Change::moved) continue;
+      if (std::find(paths.begin(), paths.end(), entry.path) != paths.end()) paths.push_back(entry.old_path);
+    }
+    return rescue_files(transaction, paths, plan.tree);
   }
 
   Result<void> rescue_files(store::Transaction& transaction, const std::vector<std::string>& paths,
@@ -235,7 +241,8 @@ class Undoer {
     what.to = plan.to;
     what.from_tree = from_tree_;
     what.to_tree = plan.tree;
-    what.overwrite_edits = result_.rescue.has_value();
+    // Of all other edits nothing was recorded (RE-1): they are carried over, never overwritten.
+    what.overwrite_edits = plan.is_rescue;
     what.progress = request_.progress;
     WEFT_TRY(result_.report, write_out(repository_, workspace_->name, *files_, now, what));
     return {};

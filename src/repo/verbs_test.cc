@@ -600,6 +600,29 @@ TEST_F(VerbsTest, RedoOfALandingWhoseRefMovedOnBringsItsContentBack) {  // UN-1,
   EXPECT_EQ(ref("main"), Version(*later.change));
 }
 
+TEST_F(VerbsTest, UndoOfASwitchKeepsEditsItDoesNotRecord) {  // RE-1
+  for (const char* name : {"w/a", "w/b", "w/c"}) write(name, "1");
+  committed("First");
+  write("w/a", "2");
+  write("w/c", "2");
+  committed("Second");
+  auto repository = open();
+  ASSERT_TRUE(switch_workspace(repository, {"@-", false, false, {}}).has_value());
+  write("w/a", "edited");    // differs between the two: in the way, recorded
+  write("w/b", "precious");  // does not
+  ASSERT_TRUE(env_.fs.rename(dir_ / "w/c", dir_ / "w/moved").has_value());
+  const auto result = undone();
+  ASSERT_TRUE(result.rescue);
+  EXPECT_EQ(read("w/a"), "2");
+  EXPECT_EQ(read("w/b"), "precious");
+  EXPECT_EQ(read("w/c"), "2");
+  const auto snapshot = open().store().snapshot().value();
+  const auto change = snapshot.change(result.rescue->change).value();
+  const auto rescued = tree::find_path(snapshot, change.tree, "a").value();
+  EXPECT_EQ(snapshot.read(object::ObjectKind::blob, rescued->id).value(), "edited");
+  EXPECT_TRUE(tree::find_path(snapshot, change.tree, "moved").value());
+}
+
 TEST_F(VerbsTest, UndoRefusesWhatItCannotDo) {
   write("w/a", "1");
   committed("First");
