@@ -163,6 +163,11 @@ Result<int> cmd_ref_set(Invocation& invocation) {
   edit.after = store::RefValue{target.version, {}};
   edit.keep_extra = before.has_value();
   WEFT_DO(set_expectation(invocation, repository, snapshot, expect, edit));
+  if (name.starts_with("workspaces/") && !expect) {
+    // Removed meanwhile, it would come back without what registers it as a workspace.
+    edit.expect = store::RefEdit::Expect::exactly;
+    edit.expected = before->version;
+  }
   // Nothing to move, and no expectation that could fail: no empty operation in the log.
   if (before && before->version == target.version && !expect) {
     const Moved same{name, before, before, std::nullopt};
