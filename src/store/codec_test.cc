@@ -210,10 +210,15 @@ TEST(TransactionCodec, ThePayloadComesBackAndItsLinksLeadToTheirChanges) {
 TEST(StoreFormat, RefusesWhatItDoesNotKnow) {
   const Bytes good = encode_format({});
   EXPECT_TRUE(decode_format(good, "format"));
-  for (const Bytes& bad : {Bytes(), Bytes("weft\n"), good + "sharded yes\n", good.substr(0, good.size() - 1)}) {
-    const auto decoded = decode_format(bad, "format");
-    ASSERT_FALSE(decoded) << bad;
+  for (const Bytes& newer : {Bytes("weft store 2\n"), good + "sharded yes\n"}) {
+    const auto decoded = decode_format(newer, "format");
+    ASSERT_FALSE(decoded) << newer;
     EXPECT_EQ(decoded.error().code, Code::unsupported);
+  }
+  for (const Bytes& garbled : {Bytes(), Bytes("weft\n"), good + "sharded\n", good.substr(0, good.size() - 1)}) {
+    const auto decoded = decode_format(garbled, "format");
+    ASSERT_FALSE(decoded) << garbled;
+    EXPECT_EQ(decoded.error().code, Code::damaged);
   }
 }
 

@@ -35,22 +35,25 @@ Result<Format> decode_format(ByteView bytes, const std::string& path) {
     return make_error(Code::unsupported, fmt::format("{} {}", path, what),
                       "a newer weft made this store, or the file is damaged; use that version");
   };
+  const auto garbled = [&](std::string_view what) {
+    return damaged(fmt::format("{} {}", path, what), "restore the file from a copy; log and packs are not affected");
+  };
   Format format;
   bool first = true;
   while (!bytes.empty()) {
     const std::size_t end = bytes.find('\n');
-    if (end == ByteView::npos) return bad("has no whole last line");
+    if (end == ByteView::npos) return garbled("has no whole last line");
     const ByteView line = bytes.substr(0, end);
     bytes.remove_prefix(end + 1);
     if (first) {
-      if (!line.starts_with(kFirstWords)) return bad("is not a weft store's format file");
+      if (!line.starts_with(kFirstWords)) return garbled("is not a weft store's format file");
       const auto version = number(line.substr(kFirstWords.size()));
       if (!version || *version != kFormatVersion) return bad(fmt::format("has a format this weft does not know ({})", line));
       first = false;
       continue;
     }
     const std::size_t space = line.find(' ');
-    if (space == ByteView::npos) return bad("has a malformed line");
+    if (space == ByteView::npos) return garbled("has a malformed line");
     const ByteView key = line.substr(0, space);
     const auto value = number(line.substr(space + 1));
     if (key == "segment_bytes" && value && valid_segment_bytes(*value)) {
@@ -61,7 +64,7 @@ Result<Format> decode_format(ByteView bytes, const std::string& path) {
       return bad(fmt::format("needs a feature this weft does not know ({})", line));
     }
   }
-  if (first) return bad("is empty");
+  if (first) return garbled("is empty");
   return format;
 }
 
