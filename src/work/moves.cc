@@ -103,20 +103,26 @@ class Matching {
       }
       edges.emplace_back(known.source, i);
     }
+    // Hard links give one node two names: a new one rather than a path that has a node of its own. Each node goes to one
+    // place and each place takes one node, before anything is concluded from who receives.
+    std::stable_partition(edges.begin(), edges.end(), [&](const auto& edge) { return all_[edge.second].is_new(); });
+    std::vector<bool> gives(all_.size(), false);
+    std::vector<bool> receives(all_.size(), false);
+    std::erase_if(edges, [&](const auto& edge) {
+      if (gives[edge.first] || receives[edge.second]) return true;
+      gives[edge.first] = receives[edge.second] = true;
+      return false;
+    });
     // A path that still has a file has given its node away only if that file came from elsewhere itself; otherwise its
     // file was written anew (an editor that keeps the old one as a backup) and the path keeps its node.
     for (bool changed = true; changed;) {
-      changed = false;
-      std::vector<bool> receives(all_.size(), false);
-      for (const auto& [source, target] : edges) receives[target] = true;
-      changed = std::erase_if(
-                    edges, [&](const auto& edge) { return !all_[edge.first].vacates() && !receives[edge.first]; }) > 0;
+      changed = std::erase_if(edges, [&](const auto& edge) {
+                  const bool keeps = !all_[edge.first].vacates() && !receives[edge.first];
+                  if (keeps) receives[edge.second] = false;
+                  return keeps;
+                }) > 0;
     }
-    // Hard links give one node two names: a new one rather than a path that has a node of its own.
-    std::stable_partition(edges.begin(), edges.end(), [&](const auto& edge) { return all_[edge.second].is_new(); });
-    for (const auto& [source, target] : edges) {
-      if (!used_[source] && !all_[target].from) take(source, target);
-    }
+    for (const auto& [source, target] : edges) take(source, target);
   }
 
   Result<void> match_reused_inode() {

@@ -122,6 +122,18 @@ TEST_F(RecordTest, SwapsAndCirclesFollowTheInode) {
   EXPECT_EQ(status_lines(), Lines{});
 }
 
+TEST_F(RecordTest, ANodeThatWentToALinkIsNotGivenAwayTwice) {  // found by the model, seed 20240611
+  write("a", "one\n");
+  write("x", "two and more\n");
+  commit();
+  rename("a", "b");
+  rename("x", "a");
+  ASSERT_EQ(::link(at("a").c_str(), at("c").c_str()), 0);
+  commit();  // no node under two names
+  EXPECT_EQ(picture_of(head_), picture_of_disk());
+  EXPECT_EQ(status_lines(), Lines{});
+}
+
 TEST_F(RecordTest, MovedOverAnother) {
   write("a", "content of a\n");
   write("b", "content of b\n");
