@@ -142,6 +142,26 @@ Result<Found> Index::resolve(const View& view, std::uint64_t value) const {
   return found;
 }
 
+Result<std::vector<ObjectId>> Index::packs_named_at(ByteView bytes, std::uint64_t position) const {
+  // A position can come to hold another transaction, where a failed flush took the first one back: its id tells.
+  const auto header = log::parse_header(bytes, position);
+  if (!header) return damaged(fmt::format("the log holds no transaction at position {}", position));
+  {
+    const std::lock_guard<std::mutex> guard(named_mutex_);
+    const auto known = named_.find(position);
+    if (known != named_.end() && known->second.first == header->transaction) return known->second.second;
+  }
+  const auto frame = log::parse_frame(bytes, position);
+  if (!frame) return damaged(fmt::format("the log holds no transaction at position {}", position));
+  WEFT_TRY(const Payload payload, decode_payload(frame->payload));
+  std::vector<ObjectId> ids;
+  for (const auto& pack : payload.packs) ids.push_back(pack.id);
+  const std::lock_guard<std::mutex> guard(named_mutex_);
+  if (named_.size() >= 2 * kMaxTailPacks) named_.clear();  // merged long since
+  named_[position] = {header->transaction, ids};
+  return ids;
+}
+
 Result<Index::TailPacks> Index::tail_packs(int which, std::uint64_t bound) const {
   TailPacks packs;
   const std::uint32_t count = std::min(state_.pack_count[which].load(std::memory_order_acquire), kMaxTailPacks);
@@ -150,11 +170,9 @@ Result<Index::TailPacks> Index::tail_packs(int which, std::uint64_t bound) const
     if (position >= bound) continue;
     std::shared_ptr<Mapping> keep;
     WEFT_TRY(const ByteView bytes, segments_.view_until(position, bound, keep));
-    const auto frame = log::parse_frame(bytes, position);
-    if (!frame) return damaged(fmt::format("the log holds no transaction at position {}", position));
-    WEFT_TRY(const Payload payload, decode_payload(frame->payload));
-    for (const auto& pack : payload.packs) {
-      auto reader = packs_.open(pack.id);
+    WEFT_TRY(const auto named, packs_named_at(bytes, position));
+    for (const ObjectId& id : named) {
+      auto reader = packs_.open(id);
       if (reader) {
         packs.readers.push_back(*std::move(reader));
       } else if (is_lost(reader.error())) {

@@ -119,6 +119,8 @@ class Index final : public log::LogClient {
     std::vector<std::shared_ptr<const object::PackReader>> readers;
     std::optional<Error> lost;  ///< one of the packs is lost: what is found nowhere may have been there
   };
+  /// The packs a transaction names. Read once: its frame may be megabytes (an import's), and every lookup asks.
+  Result<std::vector<ObjectId>> packs_named_at(ByteView bytes, std::uint64_t position) const;
   /// Packs that only the tail names, before `bound`.
   Result<TailPacks> tail_packs(int which, std::uint64_t bound) const;
   /// IX4: an error when one of them is still lost.
@@ -138,6 +140,8 @@ class Index final : public log::LogClient {
   log::Segments& segments_;
   PackCache& packs_;
   SharedStoreState& state_;
+  mutable std::mutex named_mutex_;
+  mutable std::map<std::uint64_t, std::pair<TransactionId, std::vector<ObjectId>>> named_;
   mutable std::mutex view_mutex_;
   mutable std::shared_ptr<const View> view_;
   mutable std::atomic<std::uint64_t> prefaulted_[2] = {};  // capacity up to which each table was
