@@ -3,7 +3,7 @@
 //   header (72 bytes) | late section | payload | zeros up to a multiple of 8
 //
 // The log does not know what the two sections mean. `late` is the part that is only known inside the lock that orders
-// transactions (old values of refs, links to the frames before); `payload` is prepared, and check-summed, outside it.
+// transactions (ref moves with their links to the moves before); `payload` is prepared, and check-summed, outside it.
 //
 // Invariants:
 //   F1  A frame is accepted only at the position its header names, behind the frame whose checksum it carries (the chain).

@@ -316,28 +316,7 @@ bool Index::behind_damage(std::uint64_t position) const {
   return bound != 0 && position >= bound;
 }
 
-Result<std::uint64_t> Index::durable_ref(const Key& key) const {
-  std::uint64_t position = 0;
-  WEFT_DO(consistently([&](const View& current, std::uint64_t tables) -> Result<void> {
-    position = 0;
-    const int active = active_of(tables);
-    for (const int which : {active, 1 - active}) {
-      if (which != active && !frozen_of(tables)) continue;
-      if (const TailEntry* entry = table(which).find_ref(key)) position = entry->durable.load(std::memory_order_acquire);
-      if (position != 0) return {};
-    }
-    for (auto run = current.runs.rbegin(); run != current.runs.rend() && position == 0; ++run) {
-      (*run)->find(EntryKind::ref, key, [&](std::uint64_t value) {
-        if (!behind_damage(value)) position = value;
-        return false;
-      });
-    }
-    return {};
-  }));
-  return position;
-}
-
-Result<std::uint64_t> Index::newest_ref(const Key& key) const {
+Result<std::uint64_t> Index::ref_position(const Key& key, std::atomic<std::uint64_t> TailEntry::*word) const {
   std::uint64_t position = 0;
   WEFT_DO(consistently([&](const View& current, std::uint64_t tables) -> Result<void> {
     position = 0;
@@ -345,7 +324,7 @@ Result<std::uint64_t> Index::newest_ref(const Key& key) const {
     for (const int which : {active, 1 - active}) {
       if (which != active && !frozen_of(tables)) continue;
       if (const TailEntry* entry = table(which).find_ref(key)) {
-        position = entry->newest.load(std::memory_order_acquire) & kPositionMask;
+        position = (entry->*word).load(std::memory_order_acquire) & kPositionMask;
       }
       if (position != 0) return {};
     }
@@ -359,6 +338,9 @@ Result<std::uint64_t> Index::newest_ref(const Key& key) const {
   }));
   return position;
 }
+
+Result<std::uint64_t> Index::durable_ref(const Key& key) const { return ref_position(key, &TailEntry::durable); }
+Result<std::uint64_t> Index::newest_ref(const Key& key) const { return ref_position(key, &TailEntry::newest); }
 
 bool Index::has_room(std::size_t entries, std::size_t packs) const {
   const int active = active_of(state_.tables.load(std::memory_order_acquire));

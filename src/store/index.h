@@ -112,6 +112,8 @@ class Index final : public log::LogClient {
   };
 
   TailTable table(int which) const;
+  /// The position in `word` of the ref's entry in the tables, else what the runs say.
+  Result<std::uint64_t> ref_position(const Key& key, std::atomic<std::uint64_t> TailEntry::*word) const;
   Result<std::shared_ptr<const View>> view() const;
   Result<std::shared_ptr<const View>> load_view() const;
   Result<Found> resolve(const View& view, std::uint64_t value) const;

@@ -265,6 +265,11 @@ Result<std::optional<RefValue>> Snapshot::State::value_before(const Move& move) 
   return std::move(before.after);
 }
 
+Result<std::string> Snapshot::move_name_at(std::uint64_t log_position) const {
+  WEFT_TRY(Move move, state_->move_at(log_position));
+  return std::move(move.name);
+}
+
 Result<std::optional<RefValue>> Snapshot::ref(std::string_view name) const {
   WEFT_TRY(auto move, state_->newest_move(name));
   if (!move) return std::optional<RefValue>{};

@@ -74,7 +74,7 @@ Result<Store> Store::create(Env env, const std::string& directory, const StoreOp
   // A directory without `format` is what a killed creation leaves: gone on with.
   for (const std::string& path :
        {directory, join_path(directory, "log"), join_path(directory, "packs"), join_path(directory, "index"),
-        join_path(directory, "work"), join_path(directory, "workspaces")}) {
+        join_path(directory, "workspaces")}) {
     if (auto made = env.fs.make_directory(path); !made && made.error().code != Code::exists) return std::move(made).error();
   }
   log::Segments segments(env, join_path(directory, "log"), format.segment_bytes);

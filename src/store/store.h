@@ -139,6 +139,8 @@ class Snapshot final : public object::ObjectReader {
   /// Every object (duplicates possible), for verify and gc.
   Result<void> for_each_object(const std::function<Result<void>(ObjectKind, const ObjectId&)>& visit) const;
   std::uint64_t position() const;
+  /// For verify: the ref whose move lies at this place of the log.
+  Result<std::string> move_name_at(std::uint64_t log_position) const;
 
  private:
   friend class Store;

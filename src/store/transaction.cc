@@ -155,7 +155,7 @@ struct Transaction::State final : log::FrameSource {
   bool needs_room = false;
   log::AppendContext* lock_context = nullptr;  ///< while a late part is computed
   struct Sizes {
-    std::size_t records = 0, puts = 0, deltas = 0, edits = 0;
+    std::size_t records = 0, puts = 0, deltas = 0, gits = 0, edits = 0;
   } before_late;
 };
 
@@ -263,6 +263,7 @@ void Transaction::State::take_back_late() {
   records.resize(before_late.records);
   puts.resize(before_late.puts);
   deltas.resize(before_late.deltas);
+  gits.resize(before_late.gits);
   edits.resize(before_late.edits);
   edit_keys.resize(before_late.edits);
 }
@@ -505,7 +506,7 @@ Result<Committed> Transaction::commit() {
                       "do it in smaller steps");
   }
   state.transaction_id = store.env.random.id<TransactionId>();
-  state.before_late = {state.records.size(), state.puts.size(), state.deltas.size(), state.edits.size()};
+  state.before_late = {state.records.size(), state.puts.size(), state.deltas.size(), state.gits.size(), state.edits.size()};
   if (!state.late_compute) state.write_payload();
 
   for (int round = 0; round < kMaxMergeRounds; ++round) {

@@ -73,9 +73,23 @@ class Verifier {
     }
     WEFT_TRY(const Payload payload, decode_payload(frame.payload));
     for (const auto& pack : payload.packs) pack_names_.push_back({pack, frame.header.position});
+    if (deep_) WEFT_DO(links(frame));
     for (const auto& [kind, key, position] : entries) {
       if (kind <= EntryKind::change) WEFT_DO(record(frame, static_cast<ObjectKind>(kind), key, position));
       if (deep_) WEFT_DO(indexed(kind, key, position));
+    }
+    return {};
+  }
+
+  /// Reflogs and `op log` follow these: each must lead to an earlier move of the same ref, an earlier operation.
+  Result<void> links(const log::Frame& frame) {
+    WEFT_TRY(const Late late, decode_late(frame.late, frame.header.position));
+    for (const auto& move : late.moves) {
+      if (move.previous == 0) continue;
+      const auto before = snapshot_.move_name_at(move.previous);
+      if (before && *before == move.name) continue;
+      add({fmt::format("the move of ref {} at log position {} does not lead to the one before it", move.name, move.position),
+           fmt::format("the reflog of {} before that", move.name), "take the history from another store that has it"});
     }
     return {};
   }
