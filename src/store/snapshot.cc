@@ -13,8 +13,6 @@ namespace {
 /// Most moves of a ref that can lie between a reader's position and the newest durable one.
 constexpr int kMaxWalk = 1 << 20;
 
-using object::record_content;
-
 template <typename T>
 using PlaceUse = std::function<Result<std::optional<T>>(const Found&)>;
 
@@ -69,7 +67,7 @@ Result<Bytes> read_object(Store::State& store, std::uint64_t bound, ObjectKind k
     std::shared_ptr<Mapping> keep;
     WEFT_TRY(const auto record, record_at(store, bound, found.position, kind, id, keep));
     if (!record) return std::optional<Bytes>{};
-    WEFT_TRY(Bytes bytes, record_content(*record));
+    WEFT_TRY(Bytes bytes, store.codecs.content(*record));
     return std::optional<Bytes>(std::move(bytes));
   });
 }
@@ -124,7 +122,7 @@ Result<std::unique_ptr<object::ByteSource>> Snapshot::open_blob(const ObjectId& 
                               WEFT_TRY(const auto record,
                                        record_at(*state_->store, state_->durable.position, found.position, ObjectKind::blob, id, keep));
                               if (!record) return std::optional<Source>{};
-                              WEFT_TRY(Bytes bytes, record_content(*record));
+                              WEFT_TRY(Bytes bytes, state_->store->codecs.content(*record));
                               return std::optional<Source>(std::make_unique<object::OwnedSource>(std::move(bytes)));
                             });
 }

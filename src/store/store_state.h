@@ -19,6 +19,30 @@ Result<Format> decode_format(ByteView bytes, const std::string& path);
 /// Transactions whose objects take more are streamed into a pack.
 inline constexpr std::uint64_t kMaxFrameObjectBytes = 4u << 20;
 
+/// Decoders kept from one read to the next: a new one costs more than decoding a small object with it. Thread-safe.
+class CodecPool {
+ public:
+  Result<Bytes> content(const object::Record& record) {
+    object::RecordCodec codec = take();
+    auto bytes = codec.content(record);
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (free_.size() < kMaxKept) free_.push_back(std::move(codec));
+    return bytes;
+  }
+
+ private:
+  static constexpr std::size_t kMaxKept = 16;
+  object::RecordCodec take() {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (free_.empty()) return object::RecordCodec();
+    object::RecordCodec codec = std::move(free_.back());
+    free_.pop_back();
+    return codec;
+  }
+  std::mutex mutex_;
+  std::vector<object::RecordCodec> free_;
+};
+
 struct Store::State {
   State(Env outer, std::string store_directory, const Format& store_format, std::unique_ptr<SharedControl> block,
         const StoreHooks& hooks)
@@ -41,6 +65,7 @@ struct Store::State {
   std::unique_ptr<SharedControl> control;
   Index index;
   log::Log log;
+  CodecPool codecs;
   std::atomic<std::uint32_t> commits = 0;  ///< by this process
   std::optional<Error> damage;
   std::vector<std::string> notices;
