@@ -340,7 +340,7 @@ int run(int argc, char** argv) {
   report.facts = machine_facts(scratch.path());
   report.settings = {
       {"bare", "a static C program that returns 0"},
-      {"weft", "weft commit --parent REF --changes FILE --advance REF, a ref each (static: " + programs.weft + ")"},
+      {"weft", "weft commit --parent REF --changes FILE --advance REF, a ref each"},
       {"weft-workspaces", "weft commit -m, a workspace each, one file changed"},
       {"sqlite-cli", "static, the settings of the SQLite contender, WAL kept when closing; busy handler 0.1 to 1 ms"},
       {"sqlite-cli-queue", "the same, queueing on flock for the write lock"}};
