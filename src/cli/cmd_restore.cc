@@ -20,13 +20,7 @@ Result<int> cmd_restore(Invocation& invocation) {
   WEFT_TRY(const auto paths, repo_paths(repository, typed));
   WEFT_TRY(const auto result, repo::restore_paths(repository, from, paths));
   if (wants_json(invocation)) {
-    Json list = Json::array();
-    for (const auto& path : result.paths) list.push(path);
-    Json json = Json::object()
-                    .set("paths", list)
-                    .set("operation", result.operation.hex())
-                    .set("rescued", json_rescue(result.rescue));
-    emit(invocation, set_report(json, result.report));
+    emit(invocation, json_files_edited(result));
     return 0;
   }
   show_warnings(invocation, result.report.warnings);

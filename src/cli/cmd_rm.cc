@@ -22,13 +22,7 @@ Result<int> cmd_rm(Invocation& invocation) {
   WEFT_TRY(request.paths, repo_paths(repository, typed));
   WEFT_TRY(const auto result, repo::remove_paths(repository, request));
   if (wants_json(invocation)) {
-    Json list = Json::array();
-    for (const auto& path : result.paths) list.push(path);
-    Json json = Json::object()
-                    .set("paths", list)
-                    .set("operation", result.operation.hex())
-                    .set("rescued", json_rescue(result.rescue));
-    emit(invocation, set_report(json, result.report));
+    emit(invocation, json_files_edited(result));
     return 0;
   }
   show_warnings(invocation, result.report.warnings);

@@ -119,6 +119,17 @@ Json& set_report(Json& json, const work::CheckoutReport& report) {
   return json;
 }
 
+Json json_files_edited(const repo::FilesEdited& edited) {
+  Json list = Json::array();
+  for (const auto& path : edited.paths) list.push(path);
+  Json json = Json::object()
+                  .set("paths", list)
+                  .set("operation", edited.operation.hex())
+                  .set("rescued", json_rescue(edited.rescue));
+  set_report(json, edited.report);
+  return json;
+}
+
 Json json_optional_version(const std::optional<object::Version>& version) {
   return version ? json_version(*version) : Json(nullptr);
 }

@@ -9,6 +9,7 @@
 #include "cli/json.h"
 #include "repo/repository.h"
 #include "repo/rescue.h"
+#include "repo/restore.h"
 #include "work/work.h"
 
 namespace weft::cli {
@@ -34,6 +35,8 @@ void show_warnings(Invocation& invocation, const std::vector<work::Warning>& war
 Json json_rescue(const std::optional<repo::Rescue>& rescue);
 /// "written", "removed" and "warnings" of a checkout.
 Json& set_report(Json& json, const work::CheckoutReport& report);
+/// {"paths", "operation", "rescued"} and the report: what `restore` and `rm` did.
+Json json_files_edited(const repo::FilesEdited& edited);
 /// A version or null.
 Json json_optional_version(const std::optional<object::Version>& version);
 Json json_ref_moves(const std::vector<store::Operation::Move>& moves);

@@ -42,13 +42,6 @@ class Log::Context final : public AppendContext {
 
   const EnqueuedState& enqueued() const override { return enqueued_; }
   std::uint64_t durable_position() const override { return durable_; }
-  Result<ByteView> read(std::uint64_t position, std::uint64_t length) override {
-    if (position + length > enqueued_.position) {
-      return weft::damaged(fmt::format("the log has no bytes at position {}", position));
-    }
-    if (in_ring(position)) return log_.ring_read(position, length, scratch_);
-    return log_.segments_.view(position, length, keep_);
-  }
   Result<ByteView> read_up_to(std::uint64_t position, std::uint64_t length) override {
     if (position >= enqueued_.position) return weft::damaged(fmt::format("the log has no bytes at position {}", position));
     length = std::min(length, enqueued_.position - position);
@@ -504,17 +497,21 @@ void Log::wake_batches(std::uint64_t through) {
   }
 }
 
+void Log::give_up_enqueued(const DurableState& durable) {
+  state_.epoch.fetch_add(1);
+  client_.forget_from(durable.position);
+  EnqueuedState state = load_enqueued();
+  reset_enqueued(state, durable);
+  publish_enqueued(state);
+}
+
 void Log::fail_batch(const Error& error, bool append_locked, OwnerToken me) {
   if (!append_locked) lock_append(append_mutex_, me);
   if (!control_.killed()) {
     state_.failed.store(static_cast<std::uint32_t>(error.sys_errno == 0 ? EIO : error.sys_errno));
     control_.point("fail:marked");
     const DurableState durable = this->durable();
-    state_.epoch.fetch_add(1);
-    EnqueuedState state = load_enqueued();
-    client_.forget_from(durable.position);
-    reset_enqueued(state, durable);
-    publish_enqueued(state);
+    give_up_enqueued(durable);
   }
   if (!append_locked) append_mutex_.unlock();
   control_.point("fail:reset");
@@ -531,11 +528,7 @@ Result<void> Log::recover_failed(OwnerToken me) {
   if (state_.failed.load() != 0) {
     // Whoever failed may have died before it had reset everything: do it again.
     const DurableState durable = this->durable();
-    state_.epoch.fetch_add(1);
-    client_.forget_from(durable.position);
-    EnqueuedState state = load_enqueued();
-    reset_enqueued(state, durable);
-    publish_enqueued(state);
+    give_up_enqueued(durable);
     zero_mutex_.lock(me, notice_);
     segments_.forget_mappings();  // handles that met a failed flush are dead
     result = segments_.clear_behind(durable.position, kMaxFrameBytes);

@@ -43,9 +43,8 @@ class AppendContext {
   virtual ~AppendContext() = default;
   virtual const EnqueuedState& enqueued() const = 0;
   virtual std::uint64_t durable_position() const = 0;
-  /// Bytes of the log before enqueued().position, from the ring or the segments. Valid until the next call.
-  virtual Result<ByteView> read(std::uint64_t position, std::uint64_t length) = 0;
-  /// At most `length` bytes, fewer at the end of what is there.
+  /// Bytes of the log before enqueued().position, from the ring or the segments: at most `length`, fewer at the end of what
+  /// is there. Valid until the next call.
   virtual Result<ByteView> read_up_to(std::uint64_t position, std::uint64_t length) = 0;
 };
 
@@ -139,6 +138,8 @@ class Log {
   /// Leader lock held. Writes and flushes [durable, closed.position) and publishes it; false after a failure.
   bool flush_ring(const EnqueuedState& closed, bool append_locked, OwnerToken token);
   static void reset_enqueued(EnqueuedState& state, const DurableState& durable);
+  /// Append lock held: what is enqueued but not durable never happened (G6).
+  void give_up_enqueued(const DurableState& durable);
   bool fits_segment(std::uint64_t position, std::uint64_t length) const;
   EnqueuedState close_batch(EnqueuedState state);
   void wait_for_fill(bool contended);

@@ -53,18 +53,6 @@ Result<Segments::Mapped> Segments::mapped(std::uint64_t position, std::uint64_t 
   return found->second;
 }
 
-Result<ByteView> Segments::view(std::uint64_t position, std::uint64_t length, std::shared_ptr<Mapping>& keep) {
-  const std::uint64_t offset = position % segment_bytes_;
-  auto found = mapped(position, offset + length);
-  if (!found && found.error().code != Code::not_found) return std::move(found).error();
-  if (!found || offset + length > found->file_size) {
-    return damaged(fmt::format("{} ends before offset {}", path_of(position), offset + length),
-                   "run `weft verify` to see what is affected");
-  }
-  keep = found->mapping;
-  return keep->bytes().substr(offset, length);
-}
-
 Result<ByteView> Segments::view_until(std::uint64_t position, std::uint64_t end, std::shared_ptr<Mapping>& keep) {
   const std::uint64_t offset = position % segment_bytes_;
   // Also when the log stands exactly at this segment's end: then the next frame goes into the one behind it.

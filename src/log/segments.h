@@ -47,9 +47,6 @@ class Segments {
   std::uint64_t segment_start(std::uint64_t position) const { return position / segment_bytes_ * segment_bytes_; }
   std::uint64_t segment_end(std::uint64_t position) const { return segment_start(position) + segment_bytes_; }
 
-  /// A view of [position, position + length), which must be written already and within one segment. Valid while `keep` is
-  /// held. damaged when the file is shorter or missing.
-  Result<ByteView> view(std::uint64_t position, std::uint64_t length, std::shared_ptr<Mapping>& keep);
   /// From `position` to `end` (a position that is written), or to the end of position's segment if that comes first. Costs no
   /// system call where that was seen to be there before.
   Result<ByteView> view_until(std::uint64_t position, std::uint64_t end, std::shared_ptr<Mapping>& keep);

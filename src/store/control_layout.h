@@ -8,7 +8,7 @@
 
 namespace weft::store {
 
-inline constexpr std::uint32_t kControlLayout = 2;
+inline constexpr std::uint32_t kControlLayout = 3;
 
 /// A merge is due when the tail holds this many entries (fewer while the table is small).
 inline constexpr std::uint64_t kMergeEntries = 32'768;
@@ -28,7 +28,6 @@ struct SharedStoreState {
   std::atomic<std::uint64_t> cut;                       ///< the frozen table holds what lies before it
   std::atomic<std::uint32_t> pack_count[2];
   std::atomic<std::uint64_t> packs[2][kMaxTailPacks];   ///< positions of frames that name packs
-  std::atomic<std::uint64_t> merges;
   /// Set when the log has lost bytes the runs know of: what runs place at or behind it does not count. 0: nothing lost.
   std::atomic<std::uint64_t> runs_bound;
   char damage[512];  ///< what was lost, for those who open the store later; written before `damaged` is set

@@ -548,7 +548,6 @@ Result<void> Index::merge(log::Log& log, bool wait, std::size_t room_for) {
       return {};
     }));
     control_.point("merge:published");
-    state_.merges.fetch_add(1, std::memory_order_relaxed);
     table(frozen).clear();
     state_.pack_count[frozen].store(0);
     state_.dirty[frozen].store(0);
