@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "text/closest.h"
 
 namespace weft::cli {
 
 /// In double quotes whatever it holds; odd bytes escaped. For naming in a sentence what the user typed.
 std::string quoted_always(std::string_view text);
-/// The names a person may have meant by `word`: within an edit distance (insert, delete, replace, swap of neighbours)
-/// of a third of its length, at least 1; nearest first, at most three.
-std::vector<std::string> closest(std::string_view word, const std::vector<std::string>& names);
+using text::closest;
 /// "1 file", "2 files".
 std::string counted(std::uint64_t count, std::string_view noun);
 /// "1.5 MiB", "312 bytes".

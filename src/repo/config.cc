@@ -4,6 +4,8 @@
 #include <cctype>
 #include <sstream>
 
+#include "repo/settings.h"
+
 #define TOML_ENABLE_FORMATTERS 1
 #include <toml++/toml.h>
 
@@ -81,10 +83,18 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Replaces `name = ...` in `[section]`, or adds it there, or adds the section: by lines, so that comments stay.
-Bytes edited(ByteView text, std::string_view section, std::string_view name, const std::string& value) {
+bool is_header(std::string_view line, const std::string& header) {
+  if (!line.starts_with(header)) return false;
+  const std::string_view rest = trimmed(line.substr(header.size()));
+  return rest.empty() || rest.starts_with('#');
+}
+
+/// Replaces `name = ...` in `[section]`, or adds it there, or adds the section: by lines, so that comments stay. With
+/// nullopt takes the line out; `found` says whether it was there.
+Bytes edited(ByteView text, std::string_view section, std::string_view name, const std::optional<std::string>& value,
+             bool* found = nullptr) {
   const std::string header = "[" + std::string(section) + "]";
-  const std::string line = std::string(name) + " = " + value + "\n";
+  const std::string line = value ? std::string(name) + " = " + *value + "\n" : std::string();
   Bytes out;
   bool inside = false;
   bool done = false;
@@ -93,37 +103,26 @@ Bytes edited(ByteView text, std::string_view section, std::string_view name, con
     const ByteView whole = text.substr(0, newline == ByteView::npos ? text.size() : newline + 1);
     text.remove_prefix(whole.size());
     const std::string_view content = trimmed(whole);
-    if (content.starts_with('[')) inside = content == header;
+    if (content.starts_with('[')) inside = is_header(content, header);
     const std::size_t equals = content.find('=');
     const bool matches =
         inside && !done && equals != std::string_view::npos && trimmed(content.substr(0, equals)) == name;
     out += matches ? line : std::string(whole);
-    if (!out.ends_with('\n')) out += '\n';
+    if (!out.empty() && !out.ends_with('\n')) out += '\n';
     if (matches) done = true;
   }
-  if (done) return out;
+  if (found != nullptr) *found = done;
+  if (done || !value) return out;
   // Not there yet: right behind the section's header, or in a new section at the end.
   std::size_t at = 0;
   while (at < out.size()) {
     const std::size_t newline = out.find('\n', at);
     const std::string_view content = trimmed(std::string_view(out).substr(at, newline - at));
     at = newline + 1;
-    if (content == header) return out.insert(at, line);
+    if (is_header(content, header)) return out.insert(at, line);
   }
   if (!out.empty()) out += '\n';
   return out + header + "\n" + line;
-}
-
-/// Everything read_user_config() reads. A misspelled key would be written and never looked at.
-constexpr std::string_view kKnownKeys[] = {"user.name", "user.email", "safe.stores"};
-
-Result<void> require_known(std::string_view key) {
-  std::string list;
-  for (const std::string_view known : kKnownKeys) {
-    if (key == known) return {};
-    list += (list.empty() ? "" : ", ") + std::string(known);
-  }
-  return make_error(Code::invalid, quoted(key) + " is no configuration key", "the keys are " + list);
 }
 
 struct Key {
@@ -142,6 +141,18 @@ Result<Key> split_key(std::string_view key) {
                       "a key is SECTION.NAME, as in user.name");
   }
   return Key{key.substr(0, dot), key.substr(dot + 1)};
+}
+
+/// The table a dotted section names, made where it is missing; nullptr where something else stands there.
+toml::table* section_in(toml::table& table, std::string_view section) {
+  toml::table* at = &table;
+  while (!section.empty()) {
+    const std::size_t dot = std::min(section.find('.'), section.size());
+    at = at->insert(section.substr(0, dot), toml::table()).first->second.as_table();
+    if (at == nullptr) return nullptr;
+    section.remove_prefix(std::min(dot + 1, section.size()));
+  }
+  return at;
 }
 
 Error not_editable(std::string_view key) {
@@ -201,8 +212,9 @@ Result<Bytes> edit_config_text(ByteView text, std::string_view key, std::string_
   WEFT_TRY(const Key parts, split_key(key));
   if (!is_utf8(value)) return make_error(Code::invalid, "the value of " + std::string(key) + " is not UTF-8");
   WEFT_TRY(toml::table before, parse(text, "configuration"));
-  std::string literal = toml_string(value);
-  if (key == "safe.stores") {
+  const Setting* setting = find_setting(key);
+  std::string literal = setting != nullptr ? toml_literal(*setting, value) : toml_string(value);
+  if (setting != nullptr && setting->type == SettingType::list) {
     literal.clear();
     if (const auto* list = before.at_path(key).as_array()) {
       for (const auto& element : *list) {
@@ -220,29 +232,96 @@ Result<Bytes> edit_config_text(ByteView text, std::string_view key, std::string_
   const auto wanted = parse("v = " + literal, "value");
   if (!wanted) return not_editable(key);
   toml::table expected = before;
-  auto* section = expected.insert(parts.section, toml::table()).first->second.as_table();
+  auto* section = section_in(expected, parts.section);
   if (section == nullptr) return not_editable(key);
   wanted->at_path("v").visit([&](const auto& concrete) { section->insert_or_assign(parts.name, concrete); });
   if (expected != *after) return not_editable(key);
   return out;
 }
 
-Result<void> set_user_config(const Context& context, std::string_view key, std::string_view value) {
-  WEFT_DO(require_known(key));
-  const std::string path = user_config_path(context);
+Result<std::optional<Bytes>> unset_config_text(ByteView text, std::string_view key) {
+  WEFT_TRY(const Key parts, split_key(key));
+  WEFT_TRY(const toml::table before, parse(text, "configuration"));
+  if (!before.at_path(key)) return std::optional<Bytes>();
+  bool found = false;
+  Bytes out = edited(text, parts.section, parts.name, std::nullopt, &found);
+  auto after = parse(out, "configuration");
+  if (!found || !after) return not_editable(key);
+  toml::table expected = before;
+  auto* section = section_in(expected, parts.section);
+  if (section == nullptr) return not_editable(key);
+  section->erase(parts.name);
+  if (expected != *after) return not_editable(key);
+  return std::optional(std::move(out));
+}
+
+std::string toml_literal(const Setting& setting, std::string_view value) {
+  const bool digits =
+      !value.empty() && std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (setting.type == SettingType::boolean) return std::string(value);
+  // A leading zero is no TOML number.
+  const bool number = setting.type == SettingType::integer || setting.type == SettingType::size;
+  if (number && digits && (value.size() == 1 || value[0] != '0')) return std::string(value);
+  return toml_string(value);
+}
+
+Result<std::vector<std::pair<std::string, RawValue>>> parse_setting_values(ByteView text, std::string_view path) {
+  WEFT_TRY(const toml::table table, parse(text, path));
+  std::vector<std::pair<std::string, std::string>> plain;
+  list_into(table, "", plain);
+  std::vector<std::pair<std::string, RawValue>> out;
+  for (auto& [key, value] : plain) {
+    RawValue raw{std::move(value), std::nullopt};
+    if (const auto* array = table.at_path(key).as_array()) {
+      std::vector<std::string> list;
+      bool strings = true;
+      for (const auto& element : *array) {
+        const auto each = element.value_exact<std::string>();
+        strings = strings && each.has_value();
+        if (each) list.push_back(*each);
+      }
+      if (strings) raw.list = std::move(list);
+    }
+    out.emplace_back(std::move(key), std::move(raw));
+  }
+  return out;
+}
+
+Result<bool> write_setting(const Context& context, const std::string& store_directory, std::string_view key,
+                           const std::optional<std::string>& value) {
+  const Setting* setting = find_setting(key);
+  if (setting == nullptr) return unknown_setting(key);
+  if (!store_directory.empty() && !setting->in_store) {
+    return make_error(Code::refused, std::string(key) + " cannot be set for a store, only for you",
+                      "leave out --store");
+  }
+  std::string checked;
+  if (value) {
+    WEFT_TRY(checked, check_setting(*setting, key, *value));
+  }
+  const std::string path = settings_path(context, store_directory);
   if (path.empty()) {
     return make_error(Code::refused, "there is no place for the configuration: neither HOME nor XDG_CONFIG_HOME is set",
                       "set HOME");
   }
   WEFT_TRY(const Bytes text, read_text(context, path));
-  WEFT_TRY(const Bytes edited_text, edit_config_text(text, key, value));
-  FileSystem& fs = context.env.fs;
-  const std::string directory = parent_path(path);
-  for (const std::string& each : {parent_path(directory), directory}) {
-    const auto made = fs.make_directory(each);
-    if (!made && made.error().code != Code::exists) return made.error();
+  Bytes after;
+  if (value) {
+    WEFT_TRY(after, edit_config_text(text, key, checked));
+  } else {
+    WEFT_TRY(auto without, unset_config_text(text, key));
+    if (!without) return false;
+    after = *std::move(without);
   }
-  return write_file_durably(fs, path, edited_text);
+  FileSystem& fs = context.env.fs;
+  if (store_directory.empty()) WEFT_DO(make_directories(fs, parent_path(path)));
+  WEFT_DO(write_file_durably(fs, path, after));
+  return true;
+}
+
+Result<void> set_user_config(const Context& context, std::string_view key, std::string_view value) {
+  WEFT_DO(write_setting(context, {}, key, std::string(value)));
+  return {};
 }
 
 }  // namespace weft::repo
