@@ -155,7 +155,7 @@ class PosixFileSystem final : public FileSystem {
     int flags = O_CLOEXEC | O_NOCTTY;
     switch (mode) {
       case OpenMode::read:
-        flags |= O_RDONLY;
+        flags |= O_RDONLY | O_NONBLOCK;  // a pipe put where a file should be must not block us
         break;
       case OpenMode::write:
         flags |= O_RDWR;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "repo/repository.h"
+#include "work/work.h"
 
 namespace weft::repo {
 
@@ -44,14 +45,17 @@ Result<std::vector<std::pair<std::string, std::string>>> parse_config_text(ByteV
 struct GitConfig {
   std::string user_name;
   std::string user_email;
-  std::string excludes_file;
+  std::optional<std::string> excludes_file;
+  bool ignore_case = false;
 };
 /// `$XDG_CONFIG_HOME/git/config`, then `~/.gitconfig`, the latter winning, as git does; includes are not followed.
 Result<GitConfig> read_git_config(const Context& context);
 /// One file's text on top of `config`: the pure half. Malformed lines are skipped, as they are git's business.
 void parse_git_config(ByteView text, GitConfig& config);
 
-/// Content of git's global ignore file (`core.excludesFile`, else `$XDG_CONFIG_HOME/git/ignore`); absent without one.
-Result<std::optional<Bytes>> read_global_ignore(const Context& context);
+/// What git's configuration says about ignoring in the working tree with its top at `root`: the user's, and on top of it
+/// that of the git repository there, if there is one. The global ignore file is `core.excludesFile`, relative to the
+/// top, or `$XDG_CONFIG_HOME/git/ignore`.
+Result<work::IgnoreOptions> read_ignore_options(const Context& context, const std::string& root);
 
 }  // namespace weft::repo

@@ -151,8 +151,7 @@ Result<void> require_files_at_head(const FilesState& state, const Repository::Wo
 Result<WorkspaceFiles> WorkspaceFiles::open(const Repository& repository, const std::string& name,
                                             const std::string& root) {
   WEFT_TRY(HostDir directory, HostDir::open(root));
-  work::IgnoreOptions ignore;
-  WEFT_TRY(ignore.global_patterns, read_global_ignore(repository.context()));
+  WEFT_TRY(work::IgnoreOptions ignore, read_ignore_options(repository.context(), root));
   return WorkspaceFiles(repository.context().env, std::move(directory), repository.state_path(name), std::move(ignore));
 }
 

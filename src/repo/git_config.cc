@@ -1,7 +1,10 @@
-// git's user configuration, as far as weft reads it: user.name, user.email, core.excludesFile. Syntax: git-config(1).
+// git's user configuration, as far as weft reads it: user.name, user.email, core.excludesFile,
+// core.ignoreCase. Syntax: git-config(1).
 #include <cctype>
+#include <charconv>
 
 #include "repo/config.h"
+#include "work/ignore_sources.h"
 
 namespace weft::repo {
 
@@ -45,6 +48,17 @@ std::string read_value(ByteView text, std::size_t& at) {
   }
   value.resize(kept);
   return value;
+}
+
+/// nullopt: no boolean; git would refuse to work at all.
+std::optional<bool> parse_boolean(std::string_view text) {
+  const std::string value = lower(text);
+  if (value == "true" || value == "yes" || value == "on") return true;
+  if (value.empty() || value == "false" || value == "no" || value == "off") return false;
+  std::int64_t number = 0;
+  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (problem != std::errc() || end != value.data() + value.size()) return std::nullopt;
+  return number != 0;
 }
 
 std::string home(const Context& context) {
@@ -91,6 +105,7 @@ void parse_git_config(ByteView text, GitConfig& config) {
       at = end;
       while (at < text.size() && is_blank(text[at])) ++at;
       if (key.empty() || at >= text.size() || text[at] != '=') {
+        if (section == "core" && key == "ignorecase") config.ignore_case = true;  // a key alone is a true one
         while (at < text.size() && text[at] != '\n') ++at;
         continue;
       }
@@ -102,6 +117,8 @@ void parse_git_config(ByteView text, GitConfig& config) {
         config.user_email = std::move(value);
       else if (section == "core" && key == "excludesfile")
         config.excludes_file = std::move(value);
+      else if (section == "core" && key == "ignorecase")
+        config.ignore_case = parse_boolean(value).value_or(config.ignore_case);
     }
   }
 }
@@ -119,21 +136,27 @@ Result<GitConfig> read_git_config(const Context& context) {
   return config;
 }
 
-Result<std::optional<Bytes>> read_global_ignore(const Context& context) {
-  WEFT_TRY(const GitConfig config, read_git_config(context));
-  std::string path = config.excludes_file;
-  if (path.starts_with("~/")) {
-    const std::string home_directory = home(context);
-    if (home_directory.empty()) return std::optional<Bytes>();
-    path = join_path(home_directory, path.substr(2));
-  } else if (path.empty()) {
-    const std::string xdg = xdg_config(context);
-    if (xdg.empty()) return std::optional<Bytes>();
-    path = join_path(xdg, "git/ignore");
-  } else {
-    path = absolute_path(context.directory, path);
+Result<work::IgnoreOptions> read_ignore_options(const Context& context, const std::string& root) {
+  WEFT_TRY(GitConfig config, read_git_config(context));
+  if (const std::string git = work::git_common_directory(context.env.fs, root); !git.empty()) {
+    WEFT_TRY(const auto text, read_optional(context, join_path(git, "config")));
+    if (text) parse_git_config(*text, config);
   }
-  return read_optional(context, path);
+  work::IgnoreOptions out;
+  out.fold_case = config.ignore_case;
+  std::string path;
+  if (!config.excludes_file) {
+    const std::string xdg = xdg_config(context);
+    if (!xdg.empty()) path = join_path(xdg, "git/ignore");
+  } else if (config.excludes_file->starts_with("~/")) {
+    const std::string home_directory = home(context);
+    if (!home_directory.empty()) path = join_path(home_directory, config.excludes_file->substr(2));
+  } else if (!config.excludes_file->empty()) {
+    path = absolute_path(root, *config.excludes_file);
+  }
+  if (path.empty()) return out;
+  WEFT_TRY(out.global_patterns, read_optional(context, path));
+  return out;
 }
 
 }  // namespace weft::repo

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/testing/fake_env.h"
 #include "base/testing/temp_dir.h"
@@ -78,12 +79,42 @@ TEST(GitConfig, ReadsGitsSyntax) {
 }
 
 TEST_F(UserConfigTest, GlobalIgnoreFile) {
-  EXPECT_FALSE(read_global_ignore(context_)->has_value());
+  const std::string top = dir_ / "work";
+  const auto patterns = [&] { return read_ignore_options(context_, top)->global_patterns; };
+  EXPECT_FALSE(patterns());
   write(".config/git/ignore", "*.o\n");
-  EXPECT_EQ(read_global_ignore(context_)->value(), "*.o\n");
+  EXPECT_EQ(patterns(), "*.o\n");
   write("mine", "*.a\n");
   write(".gitconfig", "[core]\nexcludesfile = ~/mine\n");
-  EXPECT_EQ(read_global_ignore(context_)->value(), "*.a\n");
+  EXPECT_EQ(patterns(), "*.a\n");
+  // The repository's own settings win, and a relative name is one from its top.
+  write("work/rules", "*.b\n");
+  write("work/.git/config", "[core]\n\texcludesFile = rules\n");
+  EXPECT_EQ(patterns(), "*.b\n");
+  write("work/.git/config", "[core]\n\texcludesFile =\n");
+  EXPECT_FALSE(patterns());
+  ASSERT_EQ(::mkfifo((dir_ / "pipe").c_str(), 0600), 0);  // never blocks
+  write("work/.git/config", "[core]\n\texcludesFile = ../pipe\n");
+  EXPECT_EQ(patterns().value_or(""), "");
+}
+
+TEST_F(UserConfigTest, IgnoringCase) {
+  const std::string top = dir_ / "work";
+  const auto folds = [&] { return read_ignore_options(context_, top)->fold_case; };
+  EXPECT_FALSE(folds());
+  write(".gitconfig", "[core]\nignoreCase\n");
+  EXPECT_TRUE(folds());
+  write("work/.git/config", "[core]\n\tignorecase = false\n");
+  EXPECT_FALSE(folds());
+  for (const std::string yes : {"true", "YES", "on", "1", "-7"}) {
+    write("work/.git/config", "[core]\n\tignorecase = " + yes + "\n");
+    EXPECT_TRUE(folds()) << yes;
+  }
+  // The settings of a linked worktree are those of the repository it belongs to.
+  write("main/.git/config", "[core]\n\tignorecase = no\n");
+  write("main/.git/worktrees/w/commondir", "../..\n");
+  write("linked/.git", "gitdir: " + (dir_ / "main/.git/worktrees/w") + "\n");
+  EXPECT_FALSE(read_ignore_options(context_, dir_ / "linked")->fold_case);
 }
 
 TEST(ConfigText, EditsOneLineAndKeepsTheRest) {  // C-2
@@ -119,7 +150,7 @@ TEST_F(UserConfigTest, SetsAndReads) {
     const auto refused = set_user_config(context_, key, "x");
     ASSERT_FALSE(refused.has_value()) << key;
     EXPECT_EQ(refused.error().code, Code::invalid) << key;
-    EXPECT_EQ(refused.error().hint, "the keys are user.name, user.email, safe.stores");
+    EXPECT_EQ(refused.error().message, quoted(key) + " is no configuration key");
   }
   EXPECT_EQ(list_user_config(context_).value(), listed);
   write(".config/weft/config.toml", "[user]\nname = 3\n");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "work/content.h"
+#include "work/ignore_sources.h"
 
 namespace weft::work {
 namespace {
@@ -77,7 +78,8 @@ Scanner::Scanner(const WorkTree& tree, const object::ObjectReader& reader, objec
 Result<Scan> Scanner::run(const ObjectId& head) {
   Pending top;
   top.head = TreeEntry{.name = "", .kind = EntryKind::directory, .mode = 0755, .node = {}, .id = head};
-  top.rules = IgnoreLevel::base(options_.ignore.global_patterns, exclude_file());
+  top.rules = IgnoreLevel::base(options_.ignore.global_patterns, git_exclude_patterns(tree_.env.fs, tree_.root.path()),
+                                options_.ignore.fold_case);
   top.inside = scope_.place("") == Scope::Place::inside;
   pending_.push_back(std::move(top));
   while (!pending_.empty()) {
@@ -490,15 +492,6 @@ std::optional<Bytes> Scanner::ignore_file(const HostDir& directory, const std::v
   auto bytes = read_small(directory, name, kMaxIgnoreFileBytes);
   if (!bytes) warn(child_path(directory_path, name), "cannot be read as an ignore file: its rules do not count");
   return bytes;
-}
-
-std::optional<Bytes> Scanner::exclude_file() {
-  // A `.git` that is a file (a linked worktree of git) has its excludes elsewhere; those are git's business.
-  const auto git = tree_.root.open_dir(".git");
-  if (!git) return std::nullopt;
-  const auto info = git->open_dir("info");
-  if (!info) return std::nullopt;
-  return read_small(*info, "exclude", kMaxIgnoreFileBytes);
 }
 
 NodeId Scanner::known_node(std::size_t state, EntryKind kind) const {

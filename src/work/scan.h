@@ -113,7 +113,6 @@ class Scanner {
                                         const std::vector<DirectoryEntry>& listing);
   std::optional<Bytes> ignore_file(const HostDir& directory, const std::vector<DirectoryEntry>& listing,
                                    std::string_view name, std::string_view directory_path);
-  std::optional<Bytes> exclude_file();
   void forget(const Child& child);
   /// What directory state says of a path that the head does not have: the node an earlier status recognised in it.
   NodeId known_node(std::size_t state, object::EntryKind kind) const;

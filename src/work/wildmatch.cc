@@ -1,5 +1,6 @@
 #include "work/wildmatch.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace weft::work {
@@ -16,8 +17,11 @@ bool is_alnum(unsigned char c) { return is_alpha(c) || is_digit(c); }
 bool is_space(unsigned char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_print(unsigned char c) { return c >= 0x20 && c <= 0x7e; }
 
+unsigned char to_lower(unsigned char c) { return is_upper(c) ? static_cast<unsigned char>(c + ('a' - 'A')) : c; }
+unsigned char to_upper(unsigned char c) { return is_lower(c) ? static_cast<unsigned char>(c - ('a' - 'A')) : c; }
+
 /// nullopt-like result: -1 for an unknown class name.
-int in_class(ByteView name, unsigned char c) {
+int in_class(ByteView name, unsigned char c, bool fold_case) {
   if (name == "alnum") return is_alnum(c);
   if (name == "alpha") return is_alpha(c);
   if (name == "blank") return c == ' ' || c == '\t';
@@ -28,14 +32,15 @@ int in_class(ByteView name, unsigned char c) {
   if (name == "print") return is_print(c);
   if (name == "punct") return is_print(c) && !is_alnum(c) && c != ' ';
   if (name == "space") return is_space(c);
-  if (name == "upper") return is_upper(c);
+  if (name == "upper") return is_upper(c) || (fold_case && is_lower(c));
   if (name == "xdigit") return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
   return -1;
 }
 
 class Matcher {
  public:
-  Matcher(ByteView pattern, ByteView text, bool pathname) : pattern_(pattern), text_(text), pathname_(pathname) {}
+  Matcher(ByteView pattern, ByteView text, bool pathname, bool fold_case)
+      : pattern_(pattern), text_(text), pathname_(pathname), fold_case_(fold_case) {}
 
   bool run() { return match(0, 0) == kMatch; }
 
@@ -44,9 +49,15 @@ class Matcher {
   /// single star, so only a `**` before it can still help.
   enum Outcome : std::uint8_t { kUnknown = 0, kMatch, kNoMatch, kAbortAll, kAbortToStarStar };
 
-  /// Both strings are read as if a NUL stood behind them.
+  /// Both strings are read as if a NUL stood behind them. The text is folded wherever it is looked at, the pattern only
+  /// where literal() is.
   unsigned char p(std::size_t at) const { return at < pattern_.size() ? static_cast<unsigned char>(pattern_[at]) : 0; }
-  unsigned char t(std::size_t at) const { return at < text_.size() ? static_cast<unsigned char>(text_[at]) : 0; }
+  unsigned char t(std::size_t at) const {
+    if (at >= text_.size()) return 0;
+    const auto c = static_cast<unsigned char>(text_[at]);
+    return fold_case_ ? to_lower(c) : c;
+  }
+  unsigned char literal(std::size_t at) const { return fold_case_ ? to_lower(p(at)) : p(at); }
 
   /// match() with memory. Remembering starts late because ordinary matches make a handful of calls.
   Outcome remembered(std::size_t pi, std::size_t ti) {
@@ -83,9 +94,10 @@ class Matcher {
         }
         case '\\':
           ++pi;  // a pattern that ends here compares with NUL and fails
-          [[fallthrough]];
-        default:
           if (p(pi) != t(ti)) return kNoMatch;
+          break;
+        default:
+          if (literal(pi) != t(ti)) return kNoMatch;
       }
     }
     return t(ti) != 0 ? kNoMatch : kMatch;
@@ -100,6 +112,8 @@ class Matcher {
       const bool after_slash = first == begin || p(first - 1) == '/';
       const bool before_slash = p(pi) == 0 || p(pi) == '/' || (p(pi) == '\\' && p(pi + 1) == '/');
       if (pathname_ && after_slash && before_slash) {
+        // A row of them is as one, and as deep a recursion.
+        while (pattern_.substr(std::min(pi, pattern_.size())).starts_with("/**/")) pi += 3;
         // `**/` may also stand for nothing.
         if (p(pi) == '/' && remembered(pi + 1, ti) == kMatch) return kMatch;
         match_slash = true;
@@ -118,8 +132,8 @@ class Matcher {
     while (t(ti) != 0) {
       if (++steps_ > kMaxMatchSteps) return kAbortAll;
       if (!is_special(p(pi))) {
-        while (t(ti) != 0 && t(ti) != p(pi) && (match_slash || t(ti) != '/')) ++ti;
-        if (t(ti) != p(pi)) return kNoMatch;
+        while (t(ti) != 0 && t(ti) != literal(pi) && (match_slash || t(ti) != '/')) ++ti;
+        if (t(ti) != literal(pi)) return kNoMatch;
       }
       const Outcome outcome = remembered(pi, ti);
       if (outcome != kNoMatch) {
@@ -152,6 +166,7 @@ class Matcher {
           if (current == 0) return kAbortAll;
         }
         if (c <= current && c >= previous) matched = true;
+        if (fold_case_ && to_upper(c) <= current && to_upper(c) >= previous) matched = true;
         current = 0;
       } else if (current == '[' && p(pi + 1) == ':') {
         const std::size_t name = pi + 2;
@@ -162,7 +177,7 @@ class Matcher {
           if (c == '[') matched = true;  // no ":]": an ordinary '['
         } else {
           pi = end;
-          const int inside = in_class(pattern_.substr(name, end - 1 - name), c);
+          const int inside = in_class(pattern_.substr(name, end - 1 - name), c, fold_case_);
           if (inside < 0) return kAbortAll;
           if (inside > 0) matched = true;
           current = 0;
@@ -180,6 +195,7 @@ class Matcher {
   const ByteView pattern_;
   const ByteView text_;
   const bool pathname_;
+  const bool fold_case_;
   std::size_t calls_ = 0;
   std::size_t steps_ = 0;
   std::vector<std::uint8_t> memory_;
@@ -187,7 +203,9 @@ class Matcher {
 
 }  // namespace
 
-bool wildmatch(ByteView pattern, ByteView text, bool pathname) { return Matcher(pattern, text, pathname).run(); }
+bool wildmatch(ByteView pattern, ByteView text, bool pathname, bool fold_case) {
+  return Matcher(pattern, text, pathname, fold_case).run();
+}
 
 std::size_t literal_prefix_length(ByteView pattern) {
   std::size_t length = 0;

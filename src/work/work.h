@@ -40,6 +40,7 @@ struct WorkTree {
 /// `.git/info/exclude`, then the global file (core.excludesFile as given by the caller).
 struct IgnoreOptions {
   std::optional<Bytes> global_patterns;  ///< content of the global ignore file
+  bool fold_case = false;                ///< git's core.ignoreCase
 };
 
 enum class Change : std::uint8_t { added, modified, deleted, moved, mode, type };
