@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/process.h"
 #include "cli/help.h"
+#include "cli/man_page.h"
 #include "cli/output.h"
 #include "cli/text.h"
 
@@ -16,7 +18,7 @@ struct Section {
   std::string_view names[12];
 };
 constexpr Section kSections[] = {
-    {"begin", {"init", "git import", "config set", "config list", "help"}},
+    {"begin", {"init", "git import", "config set", "config list", "completion", "help"}},
     {"work in a workspace", {"status", "diff", "commit", "restore", "mv", "rm"}},
     {"look at history", {"log", "show", "ls", "cat"}},
     {"bring work together", {"land", "switch", "workspace add", "workspace list", "workspace rm"}},
@@ -33,6 +35,22 @@ const Command* find(std::string_view name) {
 
 std::string line(const Command& command) {
   return fmt::format("  {:<{}}{}\n", command.name, kNameColumn, command.summary);
+}
+
+/// In man(1), which brings its own pager.
+Result<int> open_manual(Invocation& invocation, const std::string& page, const std::string& instead) {
+  ProcessOptions process;
+  process.argv = {"/bin/sh", "-c", "exec man \"$@\"", "man", page};
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : invocation.context.environment) variables.push_back(name + "=" + value);
+  process.environment = std::move(variables);
+  process.in = ProcessOptions::Stream::inherit;
+  process.err = ProcessOptions::Stream::null;
+  WEFT_TRY(auto man, Process::start(process));
+  WEFT_TRY(const auto status, man.wait());
+  if (status.ok()) return 0;
+  return make_error(Code::not_found, "man shows no page " + page,
+                    "run `" + instead + "`; `cmake --install` puts the manual pages where man finds them");
 }
 
 Json json_command(const Command& command) {
@@ -100,13 +118,19 @@ int print_help_text(Invocation& invocation, std::string_view text) {
 
 Result<int> cmd_help(Invocation& invocation) {
   Options options("help", "Shows how to use weft, or one of its commands.");
+  bool manual = false;
   std::vector<std::string> words;
+  options.flag("--man", manual, "open the manual page instead");
   options.positionals("COMMAND", words, "a command, e.g. `log` or `ref set`", false);
   WEFT_DO(options.parse(invocation));
-  if (words.empty()) return print_overview(invocation);
+  if (manual && wants_json(invocation)) {
+    return make_error(Code::usage, "a manual page is no JSON", "leave out --man, or --json");
+  }
+  if (words.empty()) return manual ? open_manual(invocation, "weft", "weft help") : print_overview(invocation);
   std::string name;
   for (const auto& word : words) name += (name.empty() ? "" : " ") + word;
   if (const Command* command = find(name)) {
+    if (manual) return open_manual(invocation, man_page_name(name), "weft help " + name);
     invocation.command = command->name;
     invocation.args = {"--help"};
     return command->function(invocation);
@@ -117,6 +141,7 @@ Result<int> cmd_help(Invocation& invocation) {
     names.emplace_back(command.name);
     is_group = is_group || command.name.starts_with(name + " ");
   }
+  if (is_group && manual) return open_manual(invocation, "weft", "weft help " + name);
   if (is_group) return print_group(invocation, name);
   const auto close = closest(name, names);
   return make_error(Code::usage, quoted_always(name) + " is no weft command",

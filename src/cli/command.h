@@ -42,6 +42,9 @@ struct CommonOptions {
 /// Where output goes once it may be long (output.cc).
 class PagerSink;
 
+/// What a command says about itself (cli/description.h).
+struct Description;
+
 /// What a command gets when it runs. Printing: cli/output.h.
 struct Invocation {
   Invocation(const Io& io_, repo::Context& context_);
@@ -55,6 +58,7 @@ struct Invocation {
   std::string command;               ///< "commit", "ref set"
   std::int64_t start_ns = 0;         ///< of the monotonic clock
   std::optional<std::string> help;   ///< set by Options::parse when --help was asked for
+  Description* describe = nullptr;   ///< when set, Options::parse fills it in and goes no further
   std::vector<std::string> notices;  ///< collected for the envelope
   std::unique_ptr<PagerSink> pager;
   bool pager_left = false;
@@ -89,6 +93,7 @@ class Options {
   std::string help() const;
 
  private:
+  Description described() const;
   struct State;
   std::unique_ptr<State> state_;
 };

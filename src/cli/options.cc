@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "cli/command.h"
+#include "cli/description.h"
 #include "cli/text.h"
 
 namespace weft::cli {
@@ -63,18 +64,21 @@ std::string pad(std::string text, std::size_t column) {
   return text;
 }
 
-constexpr std::string_view kCommonHelp =
-    "common options:\n"
-    "  -C DIR                    run as if started in DIR\n"
-    "  -q, --quiet               print no notices and hints\n"
-    "  -v, --verbose             print more\n"
-    "      --color[=WHEN]        always, auto or never\n"
-    "      --no-pager            write to the terminal directly\n"
-    "      --json                print one JSON envelope (docs/JSON.md)\n"
-    "      --json-lines          print one JSON envelope an item\n"
-    "  -0, --zero                end lines of lists with NUL, do not quote names\n"
-    "  -h, --help                print this help\n"
-    "      --                    end of options\n";
+std::string option_left(char letter, std::string_view name, std::string_view metavar) {
+  std::string left = letter != 0 ? std::string("  -") + letter : std::string("    ");
+  if (!name.empty()) left.append(letter != 0 ? ", --" : "  --").append(name);
+  if (metavar.starts_with('[')) return left.append(metavar);  // optional, and then behind `=`
+  if (!metavar.empty()) left.append(" ").append(metavar);
+  return left;
+}
+
+std::string common_help() {
+  std::string out = "common options:\n";
+  for (const auto& option : common_options()) {
+    out += pad(option_left(option.letter, option.name, option.metavar), kHelpColumn) + std::string(option.help) + "\n";
+  }
+  return out + pad("      --", kHelpColumn) + "end of options\n";
+}
 
 constexpr std::string_view kCommonNames[] = {"quiet", "verbose",    "color", "no-color", "no-pager",
                                              "json",  "json-lines", "zero",  "help"};
@@ -261,7 +265,49 @@ void Options::behind_dashes(std::vector<std::string>& behind, bool& seen) {
 }
 void Options::footer(std::string text) { state_->footer = std::move(text); }
 
+Description Options::described() const {
+  Description out{state_->name, state_->summary, state_->footer, {}, {}, state_->behind != nullptr};
+  for (const auto& option : state_->options) {
+    const bool repeats = std::holds_alternative<std::vector<std::string>*>(option.target);
+    out.options.push_back({option.letter, option.name, option.metavar, option.help, repeats});
+  }
+  for (const auto& argument : state_->positionals) {
+    out.arguments.push_back({argument.name, argument.help, argument.required, argument.many != nullptr});
+  }
+  return out;
+}
+
+std::span<const CommonOption> common_options() {
+  static constexpr CommonOption kOptions[] = {
+      {'C', "", "DIR", "run as if started in DIR"},
+      {'q', "quiet", "", "print no notices and hints"},
+      {'v', "verbose", "", "print more"},
+      {0, "color", "[=WHEN]", "always, auto or never"},
+      {0, "no-pager", "", "write to the terminal directly"},
+      {0, "json", "", "print one JSON envelope (docs/JSON.md)"},
+      {0, "json-lines", "", "print one JSON envelope an item"},
+      {'0', "zero", "", "end lines of lists with NUL, do not quote names"},
+      {'h', "help", "", "print this help"},
+  };
+  return kOptions;
+}
+
+Description describe(const Command& command, const Io& io, const repo::Context& context) {
+  repo::Context own = context;
+  Invocation invocation(io, own);
+  Description out;
+  invocation.command = command.name;
+  invocation.describe = &out;
+  (void)command.function(invocation);  // ends in Options::parse
+  WEFT_CHECK(out.name == command.name);
+  return out;
+}
+
 Result<void> Options::parse(Invocation& invocation) {
+  if (invocation.describe != nullptr) {
+    *invocation.describe = described();
+    return make_error(Code::usage, "a description was asked for");
+  }
   std::vector<std::string> words;
   const std::span<const std::string> args = invocation.args;
   bool dashes = false;
@@ -305,14 +351,11 @@ std::string Options::help() const {
   if (!state_->options.empty()) {
     out += "\noptions:\n";
     for (const auto& option : state_->options) {
-      std::string left = option.letter != 0 ? std::string("  -") + option.letter : std::string("    ");
-      if (!option.name.empty()) left += (option.letter != 0 ? ", --" : "  --") + option.name;
-      if (!option.metavar.empty()) left += " " + option.metavar;
-      out += pad(std::move(left), kHelpColumn) + option.help + "\n";
+      out += pad(option_left(option.letter, option.name, option.metavar), kHelpColumn) + option.help + "\n";
     }
   }
   out += "\n";
-  out += kCommonHelp;
+  out += common_help();
   if (!state_->footer.empty()) out += "\n" + state_->footer + "\n";
   return out;
 }

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "cli/command.h"
+#include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/output.h"
 #include "cli/pager.h"
@@ -154,6 +155,7 @@ Result<int> dispatch(Invocation& invocation, std::span<const std::string> args) 
     return usage("no command given", "run `weft help` to see all commands");
   }
   const std::string verb = args[index++];
+  if (verb == kCompleteVerb) return complete(invocation, args.subspan(index));
   const Command* found = nullptr;
   std::vector<std::string> group;
   for (const auto& command : commands()) {
