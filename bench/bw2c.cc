@@ -1,10 +1,10 @@
 // bw2c: a process per commit. 32 launchers each rewrite one small file and start one process on it, over and over, for
 // a fixed time: the ceiling (a static program that returns 0), weft by change list on a ref each, weft in 32 workspaces
-// (BS8), and a static SQLite program. The launchers spawn with vfork semantics (posix_spawn), so what is measured is
-// the program.
+// (BS8), a static SQLite program, and git in 32 worktrees of one repository or all in one. The launchers spawn with
+// vfork semantics (posix_spawn), so what is measured is the program.
 //
-// Invariant: a process that does not exit with 0 ends the run, and at the end each store must hold every acknowledged
-// commit.
+// Invariant: a process that does not exit with 0 ends the run (git's are counted: it refuses where others hold its
+// locks), and at the end each store must hold every acknowledged commit.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
@@ -27,9 +28,9 @@ namespace weft::bench {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: bw2c [--weft BINARY] [--only bare,weft,weft-workspaces,sqlite-cli,sqlite-cli-queue] [--name NAME] "
-    "[--rounds "
-    "N] [--seconds S]\n"
+    "usage: bw2c [--weft BINARY] [--name NAME] [--rounds N] [--seconds S]\n"
+    "            [--only bare,weft,weft-workspaces,sqlite-cli,sqlite-cli-queue,git-worktrees,git-worktrees-defaults,\n"
+    "                    git-one-worktree]\n"
     "            [--launchers N] [--slow-us US] [--dir DIR] [--results DIR]\n"
     "--weft: default build/release/weft. --slow-us: dynamic binaries (build/bench/weft) under slow_flush.so.\n"
     "--name: write DIR/NAME.json and DIR/NAME.md, by default in bench/results; without it nothing is written.\n";
@@ -39,13 +40,16 @@ struct Programs {
   std::vector<std::string> environment;  ///< of the measured processes, beside environment_of()
 };
 
-/// What one launcher does: rewrite `file` with content(n), then start argv in `directory`.
+/// What one launcher does: rewrite `file` with content(n), then start argv in `directory`, and `then` after it if there
+/// is one. One that ends with another status than 0 ends the run, or is counted.
 struct Launch {
   std::string directory;
   std::vector<std::string> argv;
   std::string file;
   bool as_change_list = false;
   std::vector<std::string> environment = {};
+  std::vector<std::string> then = {};
+  bool count_failures = false;
 };
 
 /// No HOME of the user's, no configuration of theirs: the same for everybody.
@@ -93,17 +97,18 @@ void write_text(const std::string& path, const std::string& text) {
 
 struct LauncherSlot {
   Histogram latency;
-  std::uint64_t commits;
+  std::uint64_t commits, failed;
   std::int64_t started_ns, ended_ns;
   rusage children;
   char error[512];
 };
 
 void launch_loop(const Launch& launch, const std::string& home, int number, double seconds, LauncherSlot& slot) {
-  std::vector<std::string> environment = environment_of(home), argv = launch.argv;
+  std::vector<std::string> environment = environment_of(home), argv = launch.argv, then = launch.then;
   environment.insert(environment.end(), launch.environment.begin(), launch.environment.end());
   const auto environment_pointers = pointers(environment);
-  const auto argv_pointers = pointers(argv);
+  std::vector<std::vector<char*>> programs = {pointers(argv)};
+  if (!then.empty()) programs.push_back(pointers(then));
   if (::chdir(launch.directory.c_str()) != 0) throw std::runtime_error("chdir " + launch.directory);
   const std::string errors = home + "/stderr-" + std::to_string(number);
   posix_spawn_file_actions_t actions;
@@ -118,7 +123,7 @@ void launch_loop(const Launch& launch, const std::string& home, int number, doub
     char line[128], content[512];
     std::snprintf(line, sizeof(line),
                   "launcher %02d, commit %012llu of a file that is about as long as a line or two of code is", number,
-                  static_cast<unsigned long long>(slot.commits));
+                  static_cast<unsigned long long>(slot.commits + slot.failed));
     const int length =
         launch.as_change_list
             ? std::snprintf(
@@ -128,13 +133,20 @@ void launch_loop(const Launch& launch, const std::string& home, int number, doub
             : std::snprintf(content, sizeof(content), "%s\n", line);
     if (::pwrite(file, content, static_cast<std::size_t>(length), 0) != length)
       throw std::runtime_error("cannot write the file");
-    pid_t pid = 0;
-    if (::posix_spawn(&pid, argv[0].c_str(), &actions, nullptr, argv_pointers.data(), environment_pointers.data()) !=
-        0) {
-      throw std::runtime_error("cannot start " + argv[0]);
-    }
     int status = 0;
-    ::waitpid(pid, &status, 0);
+    for (std::size_t i = 0; i < programs.size() && status == 0; ++i) {
+      pid_t pid = 0;
+      if (::posix_spawn(&pid, programs[i][0], &actions, nullptr, programs[i].data(), environment_pointers.data()) !=
+          0) {
+        throw std::runtime_error(std::string("cannot start ") + programs[i][0]);
+      }
+      ::waitpid(pid, &status, 0);
+    }
+    if (status != 0 && launch.count_failures) {
+      ++slot.failed;
+      start = now_ns();
+      continue;
+    }
     if (status != 0) {
       std::stringstream said;
       said << std::ifstream(errors).rdbuf();
@@ -180,7 +192,7 @@ Metrics run_launchers(const std::vector<Launch>& launches, const std::string& ho
   for (const pid_t pid : pids) ::waitpid(pid, nullptr, 0);
   const DiskCounts disk = DiskCounts::of(home) - disk_before;
   Histogram latency;
-  double commits = 0, switches = 0, cpu_us = 0, faults = 0;
+  double commits = 0, failed = 0, switches = 0, cpu_us = 0, faults = 0;
   std::uint64_t slowest = ~0ull, fastest = 0;
   std::int64_t started = slots[0].started_ns, ended = 0;
   for (std::size_t i = 0; i < launches.size(); ++i) {
@@ -188,6 +200,7 @@ Metrics run_launchers(const std::vector<Launch>& launches, const std::string& ho
     if (slot.error[0]) throw std::runtime_error(slot.error);
     latency.add(slot.latency);
     commits += static_cast<double>(slot.commits);
+    failed += static_cast<double>(slot.failed);
     slowest = std::min(slowest, slot.commits);
     fastest = std::max(fastest, slot.commits);
     started = std::min(started, slot.started_ns);
@@ -198,17 +211,20 @@ Metrics run_launchers(const std::vector<Launch>& launches, const std::string& ho
     cpu_us += static_cast<double>((used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1'000'000 + used.ru_utime.tv_usec +
                                   used.ru_stime.tv_usec);
   }
-  return {{"per_second", commits / (static_cast<double>(ended - started) / 1e9)},
-          {"commits", commits},
-          {"p50_us", latency.quantile_us(0.5)},
-          {"p99_us", latency.quantile_us(0.99)},
-          {"worst_us", latency.worst_us()},
-          {"fastest_to_slowest", static_cast<double>(fastest) / static_cast<double>(slowest)},
-          {"context_switches_per_commit", switches / commits},
-          {"cpu_us_per_commit", cpu_us / commits},
-          {"faults_per_commit", faults / commits},
-          {"device_bytes_per_commit", static_cast<double>(disk.written_bytes) / commits},
-          {"device_flushes_per_commit", static_cast<double>(disk.flushes) / commits}};
+  if (commits == 0) throw std::runtime_error("not one commit went through");
+  return {
+      {"per_second", commits / (static_cast<double>(ended - started) / 1e9)},
+      {"commits", commits},
+      {"failed", failed},
+      {"p50_us", latency.quantile_us(0.5)},
+      {"p99_us", latency.quantile_us(0.99)},
+      {"worst_us", latency.worst_us()},
+      {"fastest_to_slowest", static_cast<double>(fastest) / static_cast<double>(std::max<std::uint64_t>(slowest, 1))},
+      {"context_switches_per_commit", switches / commits},
+      {"cpu_us_per_commit", cpu_us / commits},
+      {"faults_per_commit", faults / commits},
+      {"device_bytes_per_commit", static_cast<double>(disk.written_bytes) / commits},
+      {"device_flushes_per_commit", static_cast<double>(disk.flushes) / commits}};
 }
 
 std::string two_digits(int i) {
@@ -224,8 +240,50 @@ std::uint64_t count_of_changes(const std::string& json) {
   return std::strtoull(json.c_str() + key + 10, nullptr, 10);
 }
 
+/// 32 worktrees of one repository on a branch each, or 32 processes in one checkout: then git refuses whoever meets
+/// another's lock, and one's commit may take another's file along, so that not every commit a process acknowledged has
+/// a file of its own.
+Metrics git_round(const std::string& what, const std::string& root, int launchers, double seconds) {
+  const std::string tree = root + "/tree";
+  std::vector<std::string> git = {"/usr/bin/git"};
+  if (what != "git-worktrees-defaults") git.insert(git.end(), {"-c", "core.fsync=all", "-c", "core.fsyncMethod=batch"});
+  const auto with = [&](std::vector<std::string> words) {
+    std::vector<std::string> argv = git;
+    argv.insert(argv.end(), words.begin(), words.end());
+    return argv;
+  };
+  std::filesystem::create_directory(tree);
+  run_program(tree, with({"init", "-q", "-b", "main"}), root);
+  for (const auto& [key, value] : std::map<std::string, std::string>{
+           {"user.name", "Bench"}, {"user.email", "bench@example.org"}, {"gc.auto", "0"}}) {
+    run_program(tree, with({"config", key, value}), root);
+  }
+  write_text(tree + "/readme", "A file to begin with.\n");
+  run_program(tree, with({"add", "-A"}), root);
+  run_program(tree, with({"commit", "-q", "-m", "Begin"}), root);
+  std::vector<Launch> launches;
+  for (int i = 0; i < launchers; ++i) {
+    const std::string name = "w" + two_digits(i);
+    const bool shared = what == "git-one-worktree";
+    const std::string path = shared ? tree : root + "/" + name;
+    const std::string file = shared ? "file-" + two_digits(i) : "file";
+    if (!shared) run_program(tree, with({"worktree", "add", "-q", "-b", name, path}), root);
+    Launch launch{path, with(shared ? std::vector<std::string>{"add", file} : std::vector<std::string>{"add", "-A"}),
+                  path + "/" + file};
+    launch.then = with({"commit", "-q", "-m", "Edit"});
+    launch.count_failures = true;
+    launches.push_back(std::move(launch));
+  }
+  Metrics m = run_launchers(launches, root, seconds);
+  const std::uint64_t held = std::stoull(run_program(tree, with({"rev-list", "--count", "--all"}), root)) - 1;
+  if (static_cast<double>(held) < m["commits"]) throw std::runtime_error("commits are missing");
+  run_program(tree, with({"fsck", "--no-dangling"}), root);
+  return m;
+}
+
 Metrics one_round(const std::string& what, const Programs& programs, const std::string& root, int launchers,
                   double seconds) {
+  if (what.rfind("git", 0) == 0) return git_round(what, root, launchers, seconds);
   std::vector<Launch> launches;
   const bool sqlite = what.rfind("sqlite-cli", 0) == 0;
   if (what == "bare" || sqlite) {
@@ -343,13 +401,18 @@ int run(int argc, char** argv) {
       {"weft", "weft commit --parent REF --changes FILE --advance REF, a ref each"},
       {"weft-workspaces", "weft commit -m, a workspace each, one file changed"},
       {"sqlite-cli", "static, the settings of the SQLite contender, WAL kept when closing; busy handler 0.1 to 1 ms"},
-      {"sqlite-cli-queue", "the same, queueing on flock for the write lock"}};
+      {"sqlite-cli-queue", "the same, queueing on flock for the write lock"},
+      {"git-worktrees",
+       "git add -A && git commit, a worktree and branch each; core.fsync=all, fsyncMethod=batch, gc.auto=0"},
+      {"git-worktrees-defaults", "the same with git's own core.fsync: commits are not flushed"},
+      {"git-one-worktree", "git add FILE && git commit, all in one checkout; flushes as git-worktrees"}};
   suite.title =
       std::to_string(launchers) + " launchers, a process per commit with one small file, a ref or workspace each.";
   suite.key = "per_second";
   suite.columns = {{"p50_us", "p50 us"},
                    {"p99_us", "p99 us"},
                    {"worst_us", "worst us"},
+                   {"failed", "failed"},
                    {"fastest_to_slowest", "fastest to slowest launcher", 2},
                    {"cpu_us_per_commit", "CPU us a process"},
                    {"context_switches_per_commit", "context switches a process", 1},
