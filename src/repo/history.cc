@@ -6,14 +6,19 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tree/tree.h"
+
 namespace weft::repo {
 namespace {
 
+/// A key that is greater than those of all ancestors (H-2).
 struct Queued {
+  std::int64_t rank;  ///< shown time where that is the order, else zero
   std::uint64_t lamport;
   ChangeId id;
   auto operator<=>(const Queued&) const = default;
 };
+enum class Rank : std::uint8_t { lamport, time };
 
 /// Meets every change once, after all its descendants in the walk (H-2), with the marks its children passed down to it.
 /// Nothing can reach a change again once it was met, so only the frontier is kept in memory.
@@ -26,14 +31,15 @@ class Descent {
   };
 
   /// `closing`: marks of changes that no longer matter to open().
-  Descent(const HistorySource& source, std::uint8_t closing) : source_(source), closing_(closing) {}
+  Descent(const HistorySource& source, std::uint8_t closing, Rank rank = Rank::lamport)
+      : source_(source), closing_(closing), rank_(rank) {}
 
   Result<void> add(const ChangeId& id, std::uint8_t marks) { return add(id, marks, std::nullopt); }
 
   /// Passes `marks` on to the parents of a change that was met.
   Result<void> descend(const Met& met, std::uint8_t marks) {
     for (const auto& parent : met.summary.parents) {
-      WEFT_DO(add(parent, marks, Queued{met.summary.lamport, met.id}));
+      WEFT_DO(add(parent, marks, Queued{0, met.summary.lamport, met.id}));
     }
     return {};
   }
@@ -63,7 +69,11 @@ class Descent {
     auto found = nodes_.find(id);
     if (found == nodes_.end()) {
       WEFT_TRY(auto summary, source_.summary(id));
-      heap_.push({summary.lamport, id});
+      std::int64_t rank = 0;
+      if (rank_ == Rank::time) {
+        WEFT_TRY(rank, source_.shown_ns(id));
+      }
+      heap_.push({rank, summary.lamport, id});
       found = nodes_.emplace(id, Node{std::move(summary), 0}).first;
     }
     Node& node = found->second;
@@ -86,6 +96,7 @@ class Descent {
 
   const HistorySource& source_;
   const std::uint8_t closing_;
+  const Rank rank_;
   std::unordered_map<ChangeId, Node, IdHash> nodes_;
   std::priority_queue<Queued> heap_;
   std::array<std::ptrdiff_t, 2> open_{};  ///< for the marks 1 and 2
@@ -96,15 +107,55 @@ constexpr std::uint8_t kWanted = 1, kHidden = 2;
 
 }  // namespace
 
-Result<std::int64_t> SnapshotHistory::time_ns(const ChangeId& id) const {
-  WEFT_TRY(const auto change, snapshot_.change(id));
-  return change.committer.time.unix_ns;
+store::StoreHooks store_hooks() {
+  store::StoreHooks hooks;
+  hooks.touches = [](const object::ObjectReader& reader,
+                     const object::Change& change) -> Result<std::vector<store::TouchKey>> {
+    WEFT_TRY(const auto touched, tree::touched(reader, change));
+    std::vector<store::TouchKey> keys;
+    keys.reserve(touched.nodes.size() + touched.places.size());
+    for (const auto& node : touched.nodes) keys.push_back(store::node_key(node));
+    for (const auto& place : touched.places) keys.push_back(store::place_key(place.directory, place.name));
+    return keys;
+  };
+  return hooks;
+}
+
+Result<const store::History*> SnapshotHistory::history() const {
+  if (!history_) {
+    WEFT_TRY(auto opened, store::History::open(snapshot_));
+    history_.emplace(std::move(opened));
+  }
+  return &*history_;
+}
+
+Result<object::ChangeSummary> SnapshotHistory::summary(const ChangeId& id) const {
+  WEFT_TRY(const store::History* const history, this->history());
+  return history->summary(id);
+}
+
+Result<std::int64_t> SnapshotHistory::shown_ns(const ChangeId& id) const {
+  WEFT_TRY(const store::History* const history, this->history());
+  return history->shown_ns(id);
+}
+
+Result<bool> SnapshotHistory::is_on_first_parent_line(const ChangeId& ancestor, const ChangeId& descendant) const {
+  WEFT_TRY(const store::History* const history, this->history());
+  return history->is_on_first_parent_line(ancestor, descendant);
 }
 
 Result<bool> is_ancestor(const HistorySource& source, const Version& ancestor, const Version& descendant) {
   std::vector<ChangeId> wanted;
   std::set_difference(ancestor.changes.begin(), ancestor.changes.end(), descendant.changes.begin(),
                       descendant.changes.end(), std::back_inserter(wanted));
+  for (auto id = wanted.begin(); id != wanted.end();) {
+    bool found = false;
+    for (const auto& below : descendant.changes) {
+      WEFT_TRY(const bool on_line, source.is_on_first_parent_line(*id, below));
+      found = found || on_line;
+    }
+    id = found ? wanted.erase(id) : id + 1;
+  }
   if (wanted.empty()) return true;
   std::uint64_t floor = UINT64_MAX;
   for (const auto& id : wanted) {
@@ -187,30 +238,26 @@ struct HistoryWalk::State {
     bool explored = false;
   };
   struct Ready {
-    std::int64_t rank;  ///< time, or for a topological walk the turn in which it was pushed: the last goes first
+    std::int64_t turn;  ///< in which it was pushed: the last goes first
     Queued queued;
     auto operator<=>(const Ready&) const = default;
   };
 
   State(const HistorySource& source_in, WalkOrder order_in)
-      : source(source_in), order(order_in), descent(source_in, kHidden) {}
+      : source(source_in), order(order_in), descent(source_in, kHidden, order_in == WalkOrder::time ? Rank::time : Rank::lamport) {}
 
   const HistorySource& source;
   const WalkOrder order;
   Descent descent;
   std::vector<ChangeId> starts;
   bool started = false;
-  std::unordered_map<ChangeId, Node, IdHash> nodes;  ///< wanted, not yet yielded; only for time and topological
+  std::unordered_map<ChangeId, Node, IdHash> nodes;  ///< wanted, not yet yielded; only for topological
   std::priority_queue<Ready> ready;
   std::int64_t turn = 0;
 
   Result<void> make_ready(const ChangeId& id) {
-    std::int64_t rank = ++turn;
-    if (order == WalkOrder::time) {
-      WEFT_TRY(rank, source.time_ns(id));
-    }
     WEFT_TRY(const auto summary, source.summary(id));
-    ready.push({rank, {summary.lamport, id}});
+    ready.push({++turn, {0, summary.lamport, id}});
     return {};
   }
 
@@ -229,7 +276,8 @@ struct HistoryWalk::State {
     return {};
   }
 
-  Result<std::optional<WalkStep>> next_causal() {
+  /// Causal and time: the heap's own order.
+  Result<std::optional<WalkStep>> next_met() {
     while (descent.open(kWanted)) {
       auto met = descent.next();
       const bool hidden = (met.marks & kHidden) != 0;
@@ -286,12 +334,12 @@ Result<void> HistoryWalk::without(const Version& version) {
 Result<std::optional<WalkStep>> HistoryWalk::next() {
   if (!state_->started) {
     state_->started = true;
-    if (state_->order != WalkOrder::causal) {
+    if (state_->order == WalkOrder::topological) {
       // Backwards, so that the starting point named first is the last pushed and goes first.
       for (auto id = state_->starts.rbegin(); id != state_->starts.rend(); ++id) WEFT_DO(state_->make_ready(*id));
     }
   }
-  return state_->order == WalkOrder::causal ? state_->next_causal() : state_->next_ready();
+  return state_->order == WalkOrder::topological ? state_->next_ready() : state_->next_met();
 }
 
 }  // namespace weft::repo

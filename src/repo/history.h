@@ -1,13 +1,14 @@
 // Walking history: who is whose ancestor, what two versions have in common, and changes in an order fit for a log.
 //
 // Invariants:
-//   H-1  Nothing recurses; every change is read at most once per call, as a summary (parents, Lamport time, tree) only.
+//   H-1  Nothing recurses; every change is asked for at most once per call, as a summary (parents, Lamport time, tree) only.
 //   H-2  A change's Lamport time is greater than its parents'. So a heap on (Lamport, id) meets every change after all
 //        its descendants, and a walk may stop below the smallest Lamport time that can still matter. A parent that
-//        breaks this is reported as damaged, never followed.
+//        breaks this is reported as damaged, never followed. The same holds of (shown time, Lamport, id): store/history.h.
 //   H-3  A walk never yields a parent before any of its children in the walk, whatever their authors' clocks said.
-// Costs: is_ancestor and merge_bases read what lies above the smaller Lamport time involved; a walk reads ahead only
-// as far as H-3 needs: changes with a Lamport time not below that of the next one to yield.
+// Costs: is_ancestor and merge_bases look at what lies above the smaller Lamport time involved (an ancestor on the line of
+// first parents is found at once); causal and time walks at what they yield and its parents; a topological walk at
+// what H-3 needs: changes with a Lamport time not below that of the next one to yield.
 // Threading: one thread.
 #pragma once
 
@@ -16,29 +17,40 @@
 #include <optional>
 #include <vector>
 
-#include "store/store.h"
+#include "store/history.h"
 
 namespace weft::repo {
 
 using object::Version;
 
-/// What walking needs of a change. store::Snapshot is one (SnapshotHistory); tests make histories in memory.
+/// What a store is opened with so that its history index says what a change touched (store/history.h).
+store::StoreHooks store_hooks();
+
+/// What walking needs of changes. store::History is one (SnapshotHistory); tests make histories in memory.
 class HistorySource {
  public:
   virtual ~HistorySource() = default;
   virtual Result<object::ChangeSummary> summary(const ChangeId& id) const = 0;
-  /// Committer time, for WalkOrder::time only.
-  virtual Result<std::int64_t> time_ns(const ChangeId& id) const = 0;
+  /// For WalkOrder::time only.
+  virtual Result<std::int64_t> shown_ns(const ChangeId& id) const = 0;
+  /// Whether `ancestor` is `descendant` or one of its first parents; false where that is not known at once.
+  virtual Result<bool> is_on_first_parent_line(const ChangeId& ancestor, const ChangeId& descendant) const {
+    return ancestor == descendant;
+  }
 };
 
 class SnapshotHistory final : public HistorySource {
  public:
   explicit SnapshotHistory(const store::Snapshot& snapshot) : snapshot_(snapshot) {}
-  Result<object::ChangeSummary> summary(const ChangeId& id) const override { return snapshot_.change_summary(id); }
-  Result<std::int64_t> time_ns(const ChangeId& id) const override;
+  Result<object::ChangeSummary> summary(const ChangeId& id) const override;
+  Result<std::int64_t> shown_ns(const ChangeId& id) const override;
+  Result<bool> is_on_first_parent_line(const ChangeId& ancestor, const ChangeId& descendant) const override;
+  /// The index behind it, opened at the first question.
+  Result<const store::History*> history() const;
 
  private:
   store::Snapshot snapshot_;
+  mutable std::optional<store::History> history_;
 };
 
 /// Whether everything in `ancestor` is in the causal past of `descendant` (or the same). The empty version is an
@@ -58,7 +70,7 @@ Result<Version> maximal(const store::Snapshot& snapshot, std::vector<ChangeId> c
 
 enum class WalkOrder : std::uint8_t {
   causal,       ///< (Lamport, id), greatest first: cheapest, the same on every machine
-  time,         ///< committer time, newest first, where H-3 leaves a choice: what a log shows
+  time,         ///< shown time (store/history.h), newest first: what a log shows
   topological,  ///< lines of history stay together (depth first, later parents first): what a graph shows
 };
 

@@ -31,7 +31,8 @@ class Graph final : public HistorySource {
       summary.lamport = std::max(summary.lamport, changes_[parent].lamport + 1);
     }
     changes_.push_back(std::move(summary));
-    times_.push_back(time);
+    for (const auto parent : parents) time = std::max(time, shown_[parent] + 1);
+    shown_.push_back(time);
     parents_.push_back(std::move(parents));
   }
   std::size_t size() const { return changes_.size(); }
@@ -44,7 +45,7 @@ class Graph final : public HistorySource {
     if (number(change) >= changes_.size()) return make_error(Code::not_found, "no such change");
     return changes_[number(change)];
   }
-  Result<std::int64_t> time_ns(const ChangeId& change) const override { return times_[number(change)]; }
+  Result<std::int64_t> shown_ns(const ChangeId& change) const override { return shown_[number(change)]; }
 
   std::set<std::size_t> past(const std::vector<std::size_t>& tips) const {
     std::set<std::size_t> seen;
@@ -60,7 +61,7 @@ class Graph final : public HistorySource {
 
  private:
   std::vector<object::ChangeSummary> changes_;
-  std::vector<std::int64_t> times_;
+  std::vector<std::int64_t> shown_;
   std::vector<std::vector<std::size_t>> parents_;
   mutable std::size_t reads_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include "repo/config.h"
 #include "repo/files.h"
+#include "repo/history.h"
 #include "tree/tree.h"
 
 namespace weft::repo {

@@ -8,7 +8,7 @@
 
 namespace weft::store {
 
-inline constexpr std::uint32_t kControlLayout = 3;
+inline constexpr std::uint32_t kControlLayout = 4;
 
 /// A merge is due when the tail holds this many entries (fewer while the table is small).
 inline constexpr std::uint64_t kMergeEntries = 32'768;
@@ -20,6 +20,7 @@ inline constexpr std::uint32_t kMaxTailPacks = 64;
 
 struct SharedStoreState {
   log::SharedMutexWord merge;
+  log::SharedMutexWord history;  ///< held while the history index is extended
   /// Generation << 8 | frozen << 1 | active: which table takes new entries, and whether the other one still counts.
   std::atomic<std::uint64_t> tables;
   std::atomic<std::uint64_t> capacity[2];

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "store/store_state.h"
+#include "store/history_index.h"
+#include "store/history_writer.h"
 
 namespace weft::store {
 namespace {
@@ -131,6 +132,16 @@ Result<Snapshot> Store::snapshot() const {
   snapshot->store = state_;
   snapshot->durable = state_->log.durable();
   return Snapshot(std::move(snapshot));
+}
+
+Result<std::uint64_t> Store::changes_behind_history() const {
+  const log::DurableState durable = state_->log.durable();
+  WEFT_TRY(const auto index, HistoryIndex::open(state_->env.fs, state_->index.directory(), durable.position));
+  return durable.client[kChanges] - std::min(durable.client[kChanges], index.manifest().changes);
+}
+
+Result<std::uint64_t> Store::extend_history(const std::function<void(std::uint64_t)>& progress) const {
+  return store::extend_history(state_, {.wait = true, .progress = progress});
 }
 
 Result<StoreInfo> Store::info() const {

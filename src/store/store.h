@@ -25,6 +25,7 @@
 #include "object/change.h"
 #include "object/object.h"
 #include "object/version.h"
+#include "store/touch.h"
 
 namespace weft::store {
 
@@ -82,7 +83,10 @@ struct StoreOptions {
   std::uint64_t segment_bytes = 64u << 20;  ///< a multiple of 4 KiB, 1 MiB to 1 GiB; fixed at creation
 };
 
-/// What tests replace.
+/// Changes recorded before the history index is extended over them: so many at most are read from themselves.
+inline constexpr std::uint64_t kHistoryStep = 256;
+
+/// What those above give a store, and what tests replace.
 struct StoreHooks {
   /// Opens the control block; default: open_mapped_control.
   std::function<Result<std::unique_ptr<SharedControl>>(const SharedControlOptions&)> open_control;
@@ -90,6 +94,10 @@ struct StoreHooks {
   std::function<Result<void>(const std::string& path)> retire_control;
   /// About once a second while another live process keeps this one waiting.
   std::function<void(std::uint32_t process)> waiting;
+  /// What a change touched; without it the history index is neither extended nor checked.
+  TouchesOf touches;
+  /// Changes recorded before the history index is extended over them.
+  std::uint64_t history_step = kHistoryStep;
 };
 
 struct StoreInfo {
@@ -145,6 +153,7 @@ class Snapshot final : public object::ObjectReader {
  private:
   friend class Store;
   friend class Transaction;
+  friend class History;
   std::shared_ptr<State> state_;
 };
 
@@ -252,6 +261,10 @@ class Store {
   Result<Snapshot> snapshot() const;
   Result<Transaction> begin() const;
   Result<StoreInfo> info() const;
+  /// Changes the history index (history.h) does not hold yet. Reads one small file.
+  Result<std::uint64_t> changes_behind_history() const;
+  /// Extends the history index over all of them; what commits do by themselves in steps. Returns how many were added.
+  Result<std::uint64_t> extend_history(const std::function<void(std::uint64_t done)>& progress = {}) const;
 
   /// Structure: every frame's checksum and chain, every index entry and pack table, refs and the objects they need exist.
   /// Deep: every object re-hashed; every reachable object present; the index equals a rebuilt one.

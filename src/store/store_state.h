@@ -53,7 +53,9 @@ struct Store::State {
         packs(env, join_path(directory, "packs")),
         control(std::move(block)),
         index(env, join_path(directory, "index"), *control, segments, packs),
-        log(env, *control, kLogLayout, segments, index, hooks.waiting) {}
+        log(env, *control, kLogLayout, segments, index, hooks.waiting),
+        touches(hooks.touches),
+        history_step(hooks.history_step) {}
 
   SharedStoreState& shared() const { return *reinterpret_cast<SharedStoreState*>(control->base() + kStoreStateOffset); }
 
@@ -65,6 +67,8 @@ struct Store::State {
   std::unique_ptr<SharedControl> control;
   Index index;
   log::Log log;
+  TouchesOf touches;
+  std::uint64_t history_step;
   CodecPool codecs;
   std::atomic<std::uint32_t> commits = 0;  ///< by this process
   std::optional<Error> damage;

@@ -4,8 +4,9 @@
 #include <unordered_map>
 
 #include "base/hash.h"
+#include "base/mutex.h"
 #include "object/byte_source.h"
-#include "store/store_state.h"
+#include "store/history_writer.h"
 
 namespace weft::store {
 namespace {
@@ -152,6 +153,7 @@ struct Transaction::State final : log::FrameSource {
   std::uint64_t payload_sum = 0;
   std::size_t records_offset = 0;
   std::vector<std::size_t> delta_offsets, git_offsets;
+  std::uint64_t changes_before = 0, changes_after = 0;  ///< in the store
   bool needs_room = false;
   log::AppendContext* lock_context = nullptr;  ///< while a late part is computed
   struct Sizes {
@@ -351,6 +353,8 @@ Result<log::FrameSource::Sections> Transaction::State::build(log::AppendContext&
     sections.client[kObjects] += named.objects;
     sections.client[kChanges] += named.changes;
   }
+  changes_before = context.enqueued().client[kChanges];
+  changes_after = sections.client[kChanges];
   return sections;
 }
 
@@ -526,6 +530,9 @@ Result<Committed> Transaction::commit() {
     if (commits >= kPrefaultCommits) store.index.prefault();
     // The answer is known; what follows is housekeeping that the next process does if this one cannot.
     if (store.index.merge_due()) (void)store.index.merge(store.log, false);
+    if (state.changes_before / store.history_step != state.changes_after / store.history_step) {
+      (void)extend_history(state.store, {.all = false});
+    }
     return committed;
   }
   return make_error(Code::busy, "the index stayed full", "try again");
