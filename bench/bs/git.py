@@ -18,7 +18,8 @@ from process import Command
 
 class Git(Contender):
     name = "git"
-    settings = "core.fsync=all, core.fsyncMethod=batch (the durability of weft's commit), gc.auto=0, else its defaults; commit = `git add -A && git commit`"
+    settings = ("core.fsync=all, core.fsyncMethod=batch (the durability of weft's commit), gc.auto=0, else its defaults; "
+                "commit = `git add -A && git commit`")
     metadata = (".git",)
     options: tuple[str, ...] = ("core.fsync=all", "core.fsyncMethod=batch")
     by_itself = False  # `git commit -a` instead of `git add -A && git commit`

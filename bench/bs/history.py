@@ -165,6 +165,7 @@ class LongHistory(rows.Session):
         shutil.rmtree(master / ".git")
         super().__init__(runner, root, master, rounds)
         self.plan = plan
+        self.repository = repository
         self.contenders = [kind(runner, root) for kind in kinds if kind is Weft or issubclass(kind, Git)]
         open_histories(self, repository, imported)
 
@@ -193,8 +194,8 @@ def run(runner: Runner, scratch: pathlib.Path, cache: pathlib.Path, source: path
 
 # --- BS4
 
-def looks(session: rows.Session, plan: Plan) -> None:
-    contenders = [c for c in rows.unchanging(session.contenders)]
+def looks(session: LongHistory, plan: Plan) -> None:
+    contenders = rows.unchanging(session.contenders)
 
     def row(id: str, title: str, words: dict[str, tuple[str, ...]], fits: Callable[[bytes], bool]) -> None:
         with session.suite(id, title, contenders) as suite:
@@ -220,7 +221,7 @@ def looks(session: rows.Session, plan: Plan) -> None:
         shown -= 1
     names = _names(session, shown)
     row("bs4-show", f"BS4: show of a change {last - shown:,} back, by its id, with its patch.",
-        {"weft": ("show", names["weft"]), "git": ("show", names["git"])},
+        {"weft": ("show", names.get("weft", "")), "git": ("show", names["git"])},
         lambda printed: b"Commit %d:" % shown in printed and printed.count(b"\n+as of commit %d\n" % shown) == EDITS_A_COMMIT)
     expected = plan.traveller_log()
     row("bs4-file", f"BS4: log of one file across {RENAMES} renames, {expected} commits of {plan.commits:,} "
@@ -232,11 +233,10 @@ def looks(session: rows.Session, plan: Plan) -> None:
         lambda printed: printed.count(b"Commit ") == 20)
 
 
-def _names(session: rows.Session, commit: int) -> dict[str, str]:
+def _names(session: LongHistory, commit: int) -> dict[str, str]:
     """The id of a commit, to each."""
     back = session.plan.commits - 1 - commit
-    git = next(c for c in session.contenders if isinstance(c, Git))
-    sha = git.ask("rev-parse", f"HEAD~{back}").decode().strip()
+    sha = session.runner.quiet(Command(("/usr/bin/git", "-C", str(session.repository), "rev-parse", f"main~{back}"), "/")).decode().strip()
     out = {"git": sha}
     for contender in session.contenders:
         if isinstance(contender, Weft):

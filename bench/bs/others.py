@@ -8,7 +8,8 @@ from process import Command
 
 class Mercurial(Contender):
     name = "hg"
-    settings = "Debian's Mercurial, its defaults (dirstate-v1, no rhg in the package) with the share extension; it flushes nothing"
+    settings = ("Debian's Mercurial, its defaults (dirstate-v1, no rhg in the package, no chg server) with the share extension; "
+                "it flushes nothing")
     metadata = (".hg",)
     slow = True
     binary = "/usr/bin/hg"
@@ -56,7 +57,8 @@ class Mercurial(Contender):
 
 class Fossil(Contender):
     name = "fossil"
-    settings = "Debian's Fossil, its defaults but repo-cksum off, symlinks and dot files taken along; status = `fossil changes --differ`"
+    settings = ("Debian's Fossil, its defaults but repo-cksum off, symlinks and dot files taken along; "
+                "status = `fossil changes --differ`")
     metadata = ("repository.fossil", ".fslckout")
     slow = True
     binary = "/usr/bin/fossil"

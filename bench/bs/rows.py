@@ -19,7 +19,7 @@ from contender import Contender, require, require_committed
 from process import Command, Cost, Failed, Runner
 from report import Suite
 
-LARGE = 20_000  # files from which on whole-tree work is run without a round to warm up: the files were read before
+LARGE = 20_000  # files from which on whole-tree work is run without a round to warm up: the copies were written just before
 SETTLE_S = 0.02  # between an edit and the command after it, as no user is faster: past the file system's clock tick
 
 
@@ -124,7 +124,7 @@ def unchanging(contenders: list[Contender]) -> list[Contender]:
 
 def first_commit(session: Session) -> None:
     warm = 0 if session.large else 1
-    title = (f"BS2: the first commit of the whole tree ({len(session.truth):,} files), which was read just before; "
+    title = (f"BS2: the first commit of the whole tree ({len(session.truth):,} files), which are in the page cache; "
              f"{'no round to warm up, and contenders that take long run once' if session.large else 'first round dropped'}.")
     contenders = [c for c in session.contenders if c.name != "git-commit-a"]  # -a adds nothing new
     owners = unchanging(contenders)
@@ -211,9 +211,9 @@ def status(session: Session) -> None:
 
 def count_system_calls(session: Session, suite: Suite, contenders: list[Contender],
                        commands: Callable[[Contender], list[Command]]) -> None:
-    """In a run of its own, for weft and git."""
+    """In a run of its own, for weft and the two git set-ups that differ in them."""
     for contender in contenders:
-        if contender.name.startswith(("weft", "git")) and contender.name not in suite.errors:
+        if contender.name in ("weft", "git", "git-tuned") and contender.name not in suite.errors:
             try:
                 calls = session.runner.count_system_calls(commands(contender))
             except Failed as error:
