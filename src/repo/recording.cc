@@ -19,7 +19,8 @@ std::string shown(const std::optional<store::RefValue>& value) {
 
 Result<void> check_movable_ref(std::string_view ref) {
   if (const auto problem = store::ref_name_problem(ref); !problem.empty()) {
-    return make_error(Code::invalid, quoted(ref) + " is no ref name: it " + std::string(problem))
+    return make_error(Code::invalid, quoted(ref) + " is no ref name: it " + std::string(problem),
+                      "choose a name like `main` or `topic/parser`")
         .with("ref", std::string(ref));
   }
   for (const std::string_view prefix : {std::string_view("workspaces/"), kKeptPrefix, kRescuePrefix}) {

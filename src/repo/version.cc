@@ -52,7 +52,8 @@ class Resolver {
 
   Result<Resolved> whole(std::string_view text) {
     if (text.empty()) return make_error(Code::invalid, "an empty version names nothing", std::string(kVersionForms));
-    if (text.size() > kMaxTextBytes) return make_error(Code::invalid, "this version's text is too long");
+    if (text.size() > kMaxTextBytes)
+      return make_error(Code::invalid, "this version's text is too long", std::string(kVersionForms));
     WEFT_TRY(auto one, part(text));
     if (one) return *std::move(one);
     if (text.find('+') == std::string_view::npos) return missing(text);
@@ -71,7 +72,7 @@ class Resolver {
     }
     WEFT_TRY(resolved.version, maximal(snapshot_, std::move(changes)));
     if (resolved.version.changes.size() > object::kMaxVersionChanges) {
-      return make_error(Code::invalid, "a version has at most 64 changes");
+      return make_error(Code::invalid, "a version has at most 64 changes", "name fewer, or a merge of them");
     }
     return resolved;
   }
@@ -173,7 +174,8 @@ class Resolver {
 
   Result<std::optional<Resolved>> git(std::string_view digits) {
     if (digits.size() < kMinPrefixDigits || digits.size() > 2 * store::GitId::kSize || !is_hex(digits)) {
-      return make_error(Code::invalid, "git: wants 4 to 40 hex digits, not " + quoted(digits));
+      return make_error(Code::invalid, "git: wants 4 to 40 hex digits, not " + quoted(digits),
+                        std::string(kVersionForms));
     }
     WEFT_TRY(const auto found, snapshot_.find_git_prefix(lower(digits), kMaxCandidates));
     if (found.empty()) return std::optional<Resolved>();
