@@ -26,5 +26,5 @@ def run(programs: pathlib.Path, scratch: pathlib.Path, rounds: int, settings: di
                  "a new store each round.".format(seconds), key="per_second", higher_is_better=True,
                  contenders=one["contenders"], rounds=one["rounds"] or {}, errors=one["errors"] or {}, probe=probe,
                  notes=["git needs two processes a commit, `git add -A` and `git commit`.",
-                        "git-one-worktree: 32 processes committing a file each in one checkout; `failed` counts commits "
-                        "refused because of index.lock or HEAD.lock, which the others never see."])
+                        "git-one-worktree, no peer but a remark: 32 processes commit a file each in one checkout; `failed` "
+                        "counts those refused because of index.lock or HEAD.lock, or because another commit took their file along."])
