@@ -248,7 +248,7 @@ def _names(session: LongHistory, commit: int) -> dict[str, str]:
 
 def imports(runner: Runner, scratch: pathlib.Path, cache: pathlib.Path, source: pathlib.Path, rounds: int,
             settings: dict[str, str]) -> list[Suite]:
-    settings["weft git import"] = "into a new store"
+    settings["weft git import"] = "into a new store, whose workspace then has the files checked out"
     settings["weft git export"] = "of that store into a new repository; must give every ref the commit id it had"
     settings["git rewrite"] = "git fast-export --all | git fast-import: what reading and writing all of it costs git itself"
     plan = Plan(IMPORT_COMMITS, IMPORT_FILES)
@@ -264,7 +264,7 @@ def imports(runner: Runner, scratch: pathlib.Path, cache: pathlib.Path, source: 
 
 def _import(runner: Runner, scratch: pathlib.Path, repository: pathlib.Path, id: str, what: str, rounds: int) -> Suite:
     git = ("/usr/bin/git", "-C", str(repository))
-    commits = int(runner.quiet(Command((*git, "rev-list", "--count", "--all"), "/")))
+    commits = int(runner.quiet(Command((*git, "rev-list", "--count", "--branches", "--tags"), "/")))
     refs = _refs(runner, repository)
     suite = Suite(id, f"BS6: git import of {what}, {commits:,} commits, into a new store, and export back, bit for bit; "
                   "no round to warm up.", contenders=["weft git import", "weft git export", "git rewrite"])

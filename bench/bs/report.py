@@ -88,7 +88,9 @@ def suite_markdown(suite: Suite) -> str:
             continue
         middle = statistics.median(values)
         digits = key_digits(middle)
-        better = ratio(suite, statistics.median(suite.values(mine, suite.key)), middle) if mine not in (None, contender) else ""
+        better = ""
+        if mine is not None and not contender.startswith("weft"):
+            better = ratio(suite, statistics.median(suite.values(mine, suite.key)), middle)
         cells = [f"**{number(middle, digits)}**", f"{number(min(values), digits)} to {number(max(values), digits)}",
                  str(len(values)), better]
         for metric, _, places in columns:
