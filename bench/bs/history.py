@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -112,8 +113,7 @@ def made_once(runner: Runner, cache: pathlib.Path, plan: Plan) -> tuple[pathlib.
     if not repository.exists():
         print(f"making {repository}", file=sys.stderr, flush=True)
         _in_one_step(repository, lambda staging: make_git(plan, staging))
-    binary = pathlib.Path(Weft.binary)
-    digest = hashlib.sha256(binary.read_bytes() + binary.with_name("weft-git").read_bytes()).hexdigest()[:12]
+    digest = _digest(pathlib.Path(Weft.binary), pathlib.Path(Weft.binary).with_name("weft-git"))
     store = cache / f"history-{plan.commits}-{plan.files}-{digest}"
     if not store.exists():
         print(f"making {store}", file=sys.stderr, flush=True)
@@ -127,6 +127,10 @@ def made_once(runner: Runner, cache: pathlib.Path, plan: Plan) -> tuple[pathlib.
             shutil.rmtree(older)  # made by a weft that is no more
         _in_one_step(store, fill)
     return repository, store
+
+
+def _digest(*programs: pathlib.Path) -> str:
+    return hashlib.sha256(b"".join(program.read_bytes() for program in programs)).hexdigest()[:12]
 
 
 def _in_one_step(place: pathlib.Path, make: Callable[[pathlib.Path], None]) -> None:
@@ -187,6 +191,8 @@ def run(runner: Runner, scratch: pathlib.Path, cache: pathlib.Path, source: path
         if "bs3" in wanted:
             rows.commit_edit(session, "bs3-long", f"{files:,} files, after {commits:,} commits with about {ops:,} ops")
         suites += session.suites
+    if "bs4" in wanted:
+        suites += looks_at_merges(runner, cache, max(rounds, min(5, rounds + 2)), commits)
     if "bs6" in wanted:
         suites += imports(runner, scratch, cache, source, rounds, settings)
     return suites, settings
@@ -242,6 +248,43 @@ def _names(session: LongHistory, commit: int) -> dict[str, str]:
         if isinstance(contender, Weft):
             out["weft"] = json.loads(contender.ask("log", "-n", "1", "--json", f"git:{sha}"))["data"]["changes"][0]["id"]
     return out
+
+
+def looks_at_merges(runner: Runner, cache: pathlib.Path, rounds: int, commits: int) -> list[Suite]:
+    """weft alone, on a history with a merge in every hundred changes and a file renamed a hundred times (make_history)."""
+    name = f"merges-{commits}-{_digest(runner.programs / 'make_history', pathlib.Path(Weft.binary))}"
+    place = cache / name
+    if not place.exists():
+        print(f"making {place}", file=sys.stderr, flush=True)
+
+        def fill(staging: pathlib.Path) -> None:
+            staging.mkdir()
+            made = runner.quiet(Command((str(runner.programs / "make_history"), str(staging / "store"), str(commits),
+                                         str(EDITS_A_COMMIT)), "/"))
+            (staging / "printed").write_bytes(made)
+
+        for older in cache.glob(f"merges-{commits}-????????????"):
+            shutil.rmtree(older)
+        _in_one_step(place, fill)
+    found = re.search(r"^follow (.+) (\d+)$", (place / "printed").read_text(), re.MULTILINE)
+    path, expected = found.group(1), int(found.group(2))
+    suites = []
+    for id, title, words, fits in (
+            ("log", "log -n 20", ("log", "-n", "20"), lambda changes: len(changes) == 20),
+            ("file", f"log of one file across 100 renames, {expected} changes", ("log", path), lambda changes: len(changes) == expected)):
+        suite = Suite(f"bs4-merges-{id}", f"BS4: {title}; a history of {commits:,} changes, one in a hundred a merge; weft alone.",
+                      contenders=["weft"])
+        command = Command((Weft.binary, *words), str(place / "store"))
+        listed = json.loads(runner.quiet(Command((*command.argv, "--json"), command.cwd)))["data"]["changes"]
+        if not fits(listed):
+            suite.errors["weft"] = f"{len(listed)} changes listed"
+        else:
+            for turn in range(1 + rounds):
+                cost, _ = runner.measure([command])
+                if turn > 0:
+                    suite.add("weft", cost.metrics())
+        suites.append(suite)
+    return suites
 
 
 # --- BS6

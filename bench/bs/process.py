@@ -37,6 +37,7 @@ class Cost:
 class Runner:
     def __init__(self, scratch: pathlib.Path, programs: pathlib.Path):
         self.scratch = scratch
+        self.programs = programs
         self.timed = str(programs / "timed")
         self.home = scratch / "home"
         self.home.mkdir()
