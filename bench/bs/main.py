@@ -8,6 +8,7 @@ import argparse
 import os
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -132,6 +133,7 @@ def main() -> int:
     arguments = options()
     if arguments.rounds < 1:
         raise SystemExit("bs: --rounds is at least 1")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the scratch directory goes away then, too
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="weft-bench-", dir=arguments.dir.resolve()))
     try:
         if arguments.self_check:
