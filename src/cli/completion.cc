@@ -49,15 +49,23 @@ constexpr Meaning kMeanings[] = {
     {"", "", "AUTHOR", WordKind::author},
     {"", "", "DATE", WordKind::date},
     {"", "", "COMMAND", WordKind::command},
+    {"diff", "--tool", "NAME", WordKind::diff_tool},
+    {"show", "--tool", "NAME", WordKind::diff_tool},
     {"", "", "N", WordKind::nothing},
+    {"", "", "FORMAT", WordKind::nothing},
+    {"", "", "MODE", WordKind::nothing},
     {"", "", "BYTES", WordKind::nothing},
     {"", "", "SIZE", WordKind::nothing},
     {"", "", "TEXT", WordKind::nothing},
     {"", "", "VALUE", WordKind::nothing},
 };
 
+/// `[=NAME]`: a value stands behind `=` or not at all.
+bool is_optional(std::string_view metavar) { return metavar.starts_with("[="); }
+
 std::vector<std::string_view> alternatives(std::string_view metavar) {
   std::vector<std::string_view> out;
+  if (is_optional(metavar)) metavar = metavar.substr(2, metavar.size() - 3);
   for (;;) {
     const std::size_t bar = metavar.find('|');
     out.push_back(metavar.substr(0, bar));
@@ -206,7 +214,7 @@ class Reader {
     given_.insert(&option);
     if (option.metavar.empty()) return;
     if (!value) {
-      pending_ = &option;
+      if (!is_optional(option.metavar)) pending_ = &option;
     } else if (option.name == "from") {
       out_.from = *value;
     }
@@ -228,8 +236,9 @@ class Reader {
     } else {
       for (std::size_t at = 1; at < word.size(); ++at) {
         if (const auto* option = find_letter(word[at])) {
-          give(*option, at + 1 < word.size() ? std::optional(word.substr(at + 1)) : std::nullopt);
-          if (!option->metavar.empty()) return;
+          const bool attached = at + 1 < word.size() && !is_optional(option->metavar);
+          give(*option, attached ? std::optional(word.substr(at + 1)) : std::nullopt);
+          if (!option->metavar.empty() && !is_optional(option->metavar)) return;
         } else if (word[at] == 'C') {
           std::vector<std::string> rest = {"-" + word.substr(at)};
           if (index + 1 < words.size()) rest.push_back(words[index + 1]);
@@ -260,7 +269,7 @@ class Reader {
     for (std::size_t at = 1; at + 1 < current.size(); ++at) {
       const auto* option = find_letter(current[at]);
       if (option == nullptr) return false;
-      if (option->metavar.empty()) continue;
+      if (option->metavar.empty() || is_optional(option->metavar)) continue;
       value_of(*option, current.substr(at + 1), current.substr(0, at + 1));
       return true;
     }

@@ -43,6 +43,7 @@ enum class WordKind : std::uint8_t {
   workspace,
   config_key,
   config_value,
+  diff_tool,
   operation,
   author,
   date,

@@ -319,6 +319,19 @@ std::vector<Candidate> config_values(const Place& place) {
   return out;
 }
 
+/// Those the user has named.
+std::vector<Candidate> diff_tools(const Invocation& invocation, std::string_view typed) {
+  constexpr std::string_view kPrefix = "diff-tools.";
+  std::vector<Candidate> out;
+  const auto settings = repo::Settings::read(invocation.context);
+  for (const auto& [key, value] : settings.values()) {
+    if (!key.starts_with(kPrefix)) continue;
+    const std::string name = key.substr(kPrefix.size());
+    if (name.starts_with(typed)) out.push_back({name, value.text});
+  }
+  return out;
+}
+
 std::vector<Candidate> dates(std::string_view typed) {
   std::vector<Candidate> out;
   for (const std::string_view date : {"today", "yesterday", "monday", "2 days ago", "last week", "1 month ago"}) {
@@ -333,6 +346,7 @@ std::vector<Candidate> find_values(Invocation& invocation, const Place& place, W
   if (kind == WordKind::date) return dates(place.typed);
   if (kind == WordKind::config_key) return config_keys(place.typed);
   if (kind == WordKind::config_value) return config_values(place);
+  if (kind == WordKind::diff_tool) return diff_tools(invocation, place.typed);
   auto values = Values::open(invocation);
   if (!values) return {};
   (void)values->add(place, kind);  // CP-1: what could be read until it failed is offered
