@@ -41,6 +41,43 @@ Result<std::optional<tree::PathEntry>> PathFollower::locate(const ObjectId& chil
   return at(nearest->before->path + child.path.substr(nearest->after->path.size()));
 }
 
+Result<std::optional<std::vector<store::TouchKey>>> PathFollower::keys(const ObjectId& tree,
+                                                                       const std::string& path) const {
+  std::vector<store::TouchKey> keys;
+  object::TreeEntry entry;
+  entry.kind = object::EntryKind::directory;
+  entry.id = tree;
+  for (ByteView rest = path;;) {
+    const std::size_t slash = rest.find('/');
+    const ByteView name = rest.substr(0, slash);
+    keys.push_back(store::place_key(entry.node, name));
+    if (entry.kind != object::EntryKind::directory || entry.id == object::empty_tree_id()) break;
+    WEFT_TRY(auto found, object::find_entry(reader_, entry.id, name));
+    if (!found) break;
+    entry = *std::move(found);
+    if (slash == ByteView::npos) {
+      if (entry.kind == object::EntryKind::directory) return std::optional<std::vector<store::TouchKey>>();
+      keys.push_back(store::node_key(entry.node));
+      break;
+    }
+    rest.remove_prefix(slash + 1);
+  }
+  return std::optional(std::move(keys));
+}
+
+Result<std::optional<ChangeId>> PathFollower::track(ChangeId id, const ObjectId& tree, Track track) {
+  if (leap_) {
+    WEFT_TRY(const auto wanted, keys(tree, track.path));
+    if (wanted) {
+      WEFT_TRY(const auto target, leap_(id, *wanted));
+      if (!target) return target;
+      id = *target;
+    }
+  }
+  tracked_.try_emplace(id, std::move(track));
+  return std::optional(id);
+}
+
 Result<std::optional<PathFollower::Verdict>> PathFollower::visit(const ChangeId& id, const ObjectId& tree,
                                                                  const std::vector<Parent>& parents) {
   const auto found = tracked_.find(id);
@@ -56,7 +93,7 @@ Result<std::optional<PathFollower::Verdict>> PathFollower::visit(const ChangeId&
   }
 
   Verdict verdict{false, track.path, {}};
-  std::vector<std::pair<ChangeId, Track>> onwards;
+  std::vector<std::pair<const Parent*, Track>> onwards;
   for (const auto& parent : parents) {
     std::optional<tree::PathEntry> there;
     if (here) {
@@ -69,16 +106,16 @@ Result<std::optional<PathFollower::Verdict>> PathFollower::visit(const ChangeId&
     const bool unchanged = here && there ? same(*here, *there) : !here && !there;
     Track next{there ? there->path : track.path, there ? std::optional(there->entry.node) : track.node};
     if (unchanged) {  // PF-2
-      tracked_.try_emplace(parent.id, std::move(next));
-      verdict.follow = {parent.id};
+      WEFT_TRY(const auto onward, this->track(parent.id, parent.tree, std::move(next)));
+      if (onward) verdict.follow = {*onward};
       return std::optional(std::move(verdict));
     }
-    if (there) onwards.emplace_back(parent.id, std::move(next));
+    if (there) onwards.emplace_back(&parent, std::move(next));
   }
   verdict.shown = here.has_value() || !parents.empty();
   for (auto& [parent, next] : onwards) {
-    verdict.follow.push_back(parent);
-    tracked_.try_emplace(parent, std::move(next));
+    WEFT_TRY(const auto onward, this->track(parent->id, parent->tree, std::move(next)));
+    if (onward) verdict.follow.push_back(*onward);
   }
   return std::optional(std::move(verdict));
 }

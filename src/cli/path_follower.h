@@ -6,25 +6,39 @@
 //   PF-2  A merge that took the path unchanged from one parent is not shown, and only that parent is followed (git's
 //         default simplification); a merge that differs from every parent is shown and all are followed.
 //   PF-3  A path that the newest version does not have is looked for further back, up to the change that deleted it.
+//   PF-4  With a Leap, changes that touched neither the node nor a place on the way to it are passed over: none of them
+//         would be shown, and of a merge among them the first parent would be followed. A directory's own node says
+//         nothing about what is in it, so directories go step by step.
 // Changes are visited children first.
 // Threading: one thread.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "store/touch.h"
 #include "tree/tree.h"
 
 namespace weft::cli {
 
 class PathFollower {
  public:
-  /// `reader` must outlive it.
-  PathFollower(const object::ObjectReader& reader, std::string path) : reader_(reader), path_(std::move(path)) {}
+  /// The nearest of a change and its first parents that may have touched one of the keys; nullopt: none.
+  using Leap =
+      std::function<Result<std::optional<ChangeId>>(const ChangeId& from, std::span<const store::TouchKey> keys)>;
 
-  void start(const ChangeId& id) { tracked_.try_emplace(id, Track{path_, std::nullopt}); }
+  /// `reader` must outlive it. Without a leap every change is visited.
+  PathFollower(const object::ObjectReader& reader, std::string path, Leap leap = {})
+      : reader_(reader), path_(std::move(path)), leap_(std::move(leap)) {}
+
+  /// Returns the change to visit first, if there is any.
+  Result<std::optional<ChangeId>> start(const ChangeId& id, const ObjectId& tree) {
+    return track(id, tree, Track{path_, std::nullopt});
+  }
 
   struct Parent {
     ChangeId id;
@@ -33,7 +47,7 @@ class PathFollower {
   struct Verdict {
     bool shown = false;
     std::string path;              ///< where it is in this change (in its parent, where this change deleted it)
-    std::vector<ChangeId> follow;  ///< parents in whose past more may be found
+    std::vector<ChangeId> follow;  ///< what to visit for what may be found in the past of the parents
   };
   /// nullopt: nobody followed the path to this change.
   Result<std::optional<Verdict>> visit(const ChangeId& id, const ObjectId& tree, const std::vector<Parent>& parents);
@@ -51,9 +65,14 @@ class PathFollower {
   };
   Result<std::optional<tree::PathEntry>> locate(const ObjectId& child_tree, const tree::PathEntry& child,
                                                 const ObjectId& parent_tree) const;
+  /// Whatever can change what the path means, or the file there; nullopt for a directory (PF-4).
+  Result<std::optional<std::vector<store::TouchKey>>> keys(const ObjectId& tree, const std::string& path) const;
+  /// From this change on the path is followed; returns the change at which it is visited next.
+  Result<std::optional<ChangeId>> track(ChangeId id, const ObjectId& tree, Track track);
 
   const object::ObjectReader& reader_;
   std::string path_;
+  Leap leap_;
   std::unordered_map<ChangeId, Track, IdHash> tracked_;
   bool found_ = false;
 };

@@ -51,7 +51,7 @@ struct History {
   /// Numbers and paths of what is shown, newest first.
   std::string follow(const std::string& path, int tip, bool* found = nullptr) {
     PathFollower follower(objects, path);
-    follower.start(id(tip));
+    EXPECT_TRUE(follower.start(id(tip), trees[tip]));
     std::string out;
     for (int number = tip; number > 0; --number) {  // numbers grow with time, so this is children first
       if (!trees.contains(number) || !follower.wants(id(number))) continue;

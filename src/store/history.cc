@@ -5,13 +5,15 @@
 #include <unordered_map>
 
 #include "store/history_index.h"
-#include "store/store_state.h"
+#include "store/history_writer.h"
 
 namespace weft::store {
 namespace {
 
 /// Ordinals of parents kept from one question to the next; a walk asks for them soon.
 constexpr std::size_t kMaxKnownOrdinals = 1u << 20;
+/// More changes behind the index than commits leave there: a reader extends it first.
+constexpr std::uint64_t kMostBehind = 4 * kHistoryStep;
 
 }  // namespace
 
@@ -153,7 +155,18 @@ History::History(History&&) noexcept = default;
 
 Result<History> History::open(const Snapshot& snapshot) {
   const auto& store = snapshot.state_->store;
-  WEFT_TRY(auto index, HistoryIndex::open(store->env.fs, store->index.directory(), store->log.durable().position));
+  const auto open_index = [&] {
+    return HistoryIndex::open(store->env.fs, store->index.directory(), store->log.durable().position);
+  };
+  WEFT_TRY(auto index, open_index());
+  const std::uint64_t changes = snapshot.state_->durable.client[kChanges];
+  if (store->touches && changes > index.manifest().changes + kMostBehind) {
+    // A store that comes from a weft without this index, or a copy without its derived files. Where it cannot be made
+    // (a disk that is full or read-only), answers only take longer.
+    if (extend_history(store, {.wait = true})) {
+      WEFT_TRY(index, open_index());
+    }
+  }
   return History(std::make_unique<State>(snapshot, store, std::move(index)));
 }
 

@@ -190,6 +190,15 @@ Result<std::vector<Ordinal>> HistoryIndex::all(HistoryKind kind, const TouchKey&
   return ordinals;
 }
 
+Result<std::uint64_t> HistoryIndex::count(HistoryKind kind) const {
+  std::uint64_t count = 0;
+  for (std::size_t at = 0; at < runs_.size(); ++at) {
+    WEFT_TRY(const HistoryRun* const run, this->run(at));
+    count += run->count(kind);
+  }
+  return count;
+}
+
 Result<std::optional<Ordinal>> HistoryIndex::find(const ChangeId& id) const {
   const TouchKey key = half_key(id);
   Ordinal most = kMaxOrdinal;

@@ -89,6 +89,8 @@ class HistoryIndex {
   /// Ordinals of a key, ascending.
   Result<std::vector<Ordinal>> all(HistoryKind kind, const TouchKey& key) const;
 
+  /// Entries of a kind.
+  Result<std::uint64_t> count(HistoryKind kind) const;
   /// The greatest ordinal up to `most` under the key.
   Result<std::optional<Ordinal>> last(HistoryKind kind, const TouchKey& key, Ordinal most) const;
 

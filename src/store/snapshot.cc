@@ -59,6 +59,7 @@ Error not_found(ObjectKind kind, const ObjectId& id) {
 }
 
 Result<Bytes> read_object(Store::State& store, std::uint64_t bound, ObjectKind kind, const ObjectId& id) {
+  store.objects_read.fetch_add(1, std::memory_order_relaxed);
   return use_object<Bytes>(store, bound, kind, id, [&](const Found& found) -> Result<std::optional<Bytes>> {
     if (found.pack) {
       WEFT_TRY(Bytes bytes, found.pack->read_at(found.offset, kind, id));

@@ -134,6 +134,8 @@ Result<Snapshot> Store::snapshot() const {
   return Snapshot(std::move(snapshot));
 }
 
+std::uint64_t Store::objects_read() const { return state_->objects_read.load(std::memory_order_relaxed); }
+
 Result<std::uint64_t> Store::changes_behind_history() const {
   const log::DurableState durable = state_->log.durable();
   WEFT_TRY(const auto index, HistoryIndex::open(state_->env.fs, state_->index.directory(), durable.position));

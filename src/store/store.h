@@ -261,6 +261,8 @@ class Store {
   Result<Snapshot> snapshot() const;
   Result<Transaction> begin() const;
   Result<StoreInfo> info() const;
+  /// Contents given out through this Store and its snapshots so far: what tests hold costs to.
+  std::uint64_t objects_read() const;
   /// Changes the history index (history.h) does not hold yet. Reads one small file.
   Result<std::uint64_t> changes_behind_history() const;
   /// Extends the history index over all of them; what commits do by themselves in steps. Returns how many were added.

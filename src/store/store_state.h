@@ -71,6 +71,7 @@ struct Store::State {
   std::uint64_t history_step;
   CodecPool codecs;
   std::atomic<std::uint32_t> commits = 0;  ///< by this process
+  std::atomic<std::uint64_t> objects_read = 0;
   std::optional<Error> damage;
   std::vector<std::string> notices;
 };
@@ -102,5 +103,9 @@ struct Snapshot::State {
 Result<Bytes> read_object(Store::State& store, std::uint64_t bound, ObjectKind kind, const ObjectId& id);
 
 Error not_found(ObjectKind kind, const ObjectId& id);
+
+/// Part of Store::verify: the history index. Deep: every record and every key is what the change itself says.
+Result<void> verify_history(Store::State& store, const Snapshot& snapshot, bool deep,
+                            const std::function<void(Finding)>& report);
 
 }  // namespace weft::store

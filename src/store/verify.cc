@@ -32,6 +32,7 @@ class Verifier {
     WEFT_DO(packs());
     WEFT_DO(index_files());
     WEFT_DO(refs());
+    WEFT_DO(verify_history(store_, snapshot_, deep_, [this](Finding finding) { add(std::move(finding)); }));
     if (deep_) WEFT_DO(objects());
     return std::move(report_);
   }
@@ -298,6 +299,8 @@ Result<RepairReport> Store::repair(Env env, const std::string& directory, bool a
   WEFT_TRY(const Store store, open(env, directory, hooks));
   if (store.damage()) return *store.damage();
   report.done.push_back(fmt::format("rebuilt the index from {} transactions", scanned.frames));
+  WEFT_TRY(const auto indexed, store.extend_history());
+  if (indexed > 0) report.done.push_back(fmt::format("rebuilt the history index from {} changes", indexed));
   return report;
 }
 
