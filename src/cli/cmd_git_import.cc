@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/git_path.h"
 #include "cli/output.h"
 #include "cli/session.h"
 #include "cli/text.h"
@@ -111,7 +112,7 @@ Result<int> cmd_git_import(Invocation& invocation) {
   Options options("git import",
                   "Brings the whole history of a git repository into this store: branches, tags and "
                   "remote-tracking branches.");
-  options.positional("PATH", path, "a git work tree's top, or a bare repository", true);
+  options.positional("PATH", path, "a git work tree's top, or a bare repository (default: the one here)", false);
   options.footer(
       "Branch X becomes the ref X, tag X tags/X, and remote R's branch X peer/R/X. Importing again brings what is new; "
       "an import that was interrupted goes on where it stopped. The workspace default follows the branch that git's "
@@ -120,7 +121,7 @@ Result<int> cmd_git_import(Invocation& invocation) {
 
   WEFT_TRY(auto repository, open_repository(invocation));
   git::ImportOptions import;
-  import.path = repo::absolute_path(invocation.context.directory, path);
+  WEFT_TRY(import.path, git_path(invocation, repository, path));
   Progress progress(invocation, "importing");
   import.progress = [&progress](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const auto report = git::import_repository(repository, import);

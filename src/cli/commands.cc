@@ -35,6 +35,7 @@ namespace weft::cli {
   X("repair", cmd_repair, "rebuild what can be rebuilt")                              \
   X("git import", cmd_git_import, "bring in a git repository's history")              \
   X("completion", cmd_completion, "print a completion script for your shell")         \
+  X("git export", cmd_git_export, "write history into a git repository")              \
   X("help", cmd_help, "show how to use weft")
 
 #define WEFT_DECLARE(name, function, summary) Result<int> function(Invocation& invocation);

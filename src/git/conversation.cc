@@ -57,10 +57,10 @@ Error from_failure(const wire::Failure& failure) {
 
 Result<void> check_facts(const wire::Facts& facts) {
   if (facts.object_format != "sha1") {
-    return make_error(
-        Code::unsupported,
-        "the git repository names its objects by " + std::string(facts.object_format) + ", which weft cannot import",
-        "only repositories that use SHA-1 can be imported");
+    return make_error(Code::unsupported,
+                      "the git repository names its objects by " + std::string(facts.object_format) +
+                          ", which weft cannot read or write",
+                      "only repositories that use SHA-1 will do");
   }
   if (facts.shallow) {
     return make_error(Code::unsupported, "the git repository is shallow: parts of its history are missing",
@@ -108,6 +108,9 @@ Result<RepositoryFacts> Conversation::read_facts() {
     WEFT_DO(check_facts(*facts));
     result.head = std::string(facts->head);
     result.work_tree = std::string(facts->work_tree);
+    result.directory = std::string(facts->directory);
+    result.head_commit = facts->head_commit;
+    result.presence = facts->presence;
   }
   while (true) {
     WEFT_TRY(const wire::Message message, next());
@@ -117,14 +120,16 @@ Result<RepositoryFacts> Conversation::read_facts() {
     GitRef kept;
     kept.name = std::string(ref->name);
     kept.kind = ref->kind;
+    kept.target = ref->target;
     kept.peeled = ref->peeled;
     for (const auto tag : ref->tags) kept.tags.emplace_back(tag);
     result.refs.push_back(std::move(kept));
   }
 }
 
-Result<void> Conversation::request(std::vector<Sha1> hidden) {
+Result<void> Conversation::request(std::vector<Sha1> hidden, bool head) {
   wire::Request request;
+  request.head = head;
   request.hidden = std::move(hidden);
   return send(request);
 }
@@ -186,6 +191,98 @@ Result<void> Conversation::take_put(const wire::Put& put, Converter& converter) 
   own.path = path;
   DataSource source(reader_, put.size);
   return converter.put(own, &source);
+}
+
+// --- export ---
+
+Result<void> Conversation::flush_writes() {
+  if (queued_.empty()) return {};
+  const auto written = write_(queued_);
+  queued_.clear();
+  if (written) return {};
+  // A helper that gave up says why before it goes.
+  while (true) {
+    auto said = next();
+    if (said) continue;
+    return said.error().code == Code::peer ? written.error() : said.error();
+  }
+}
+
+Result<void> Conversation::queue(const wire::Message& message) {
+  wire::append_frame(queued_, message);
+  return queued_.size() < kFlushBytes ? Result<void>() : flush_writes();
+}
+
+Result<wire::Message> Conversation::ask(const wire::Message& question) {
+  WEFT_DO(queue(question));
+  WEFT_DO(flush_writes());
+  return next();
+}
+
+Result<Bytes> Conversation::read(wire::GitKind kind, const Sha1& id) {
+  WEFT_TRY(const wire::Message message, ask(wire::Read{kind, id}));
+  const auto* found = std::get_if<wire::Found>(&message);
+  if (!found) return unexpected();
+  if (!found->found) {
+    return make_error(Code::invalid, "the git repository lacks the object " + id.hex() + ", which its refs need",
+                      "git fsck tells what is damaged; nothing was moved");
+  }
+  return Bytes(found->bytes);
+}
+
+Result<void> Conversation::write(wire::GitKind kind, const Sha1& id, std::string_view hint, ByteView bytes) {
+  wire::Write message{kind, id, hint, true, bytes.size(), bytes};
+  if (kind != wire::GitKind::blob || bytes.size() <= wire::kMaxInlineBytes) return queue(message);
+  message.whole = false;
+  message.bytes = {};
+  WEFT_DO(queue(message));
+  for (std::size_t at = 0; at < bytes.size(); at += wire::kMaxDataBytes) {
+    WEFT_DO(queue(wire::Data{bytes.substr(at, wire::kMaxDataBytes)}));
+  }
+  return {};
+}
+
+Result<void> Conversation::write_blob(const Sha1& id, std::string_view hint, std::uint64_t size,
+                                      object::ByteSource& source) {
+  WEFT_DO(queue(wire::Write{wire::GitKind::blob, id, hint, false, size, {}}));
+  Bytes buffer(wire::kMaxDataBytes, '\0');
+  std::uint64_t come = 0;
+  while (true) {
+    WEFT_TRY(const std::size_t count, source.read(std::span(buffer.data(), buffer.size())));
+    if (count == 0) break;
+    come += count;
+    if (come > size) break;
+    WEFT_DO(queue(wire::Data{ByteView(buffer).substr(0, count)}));
+  }
+  if (come != size) return damaged("a file's content is not as long as it was a moment ago");
+  return {};
+}
+
+Result<wire::Kept> Conversation::keep() {
+  WEFT_TRY(const wire::Message message, ask(wire::Keep{}));
+  const auto* kept = std::get_if<wire::Kept>(&message);
+  if (!kept) return unexpected();
+  return *kept;
+}
+
+Result<Conversation::Moved> Conversation::ask_move(const wire::Message& question) {
+  WEFT_TRY(const wire::Message message, ask(question));
+  const auto* moved = std::get_if<wire::Moved>(&message);
+  if (!moved) return unexpected();
+  return Moved{moved->status, moved->actual, std::string(moved->text)};
+}
+
+Result<Conversation::Moved> Conversation::move(std::string_view ref, const Sha1& expected, const Sha1& target,
+                                               bool own_work_tree) {
+  return ask_move(wire::Move{ref, expected, target, own_work_tree});
+}
+
+Result<Conversation::Moved> Conversation::attach(std::string_view branch) { return ask_move(wire::Attach{branch}); }
+
+Result<void> Conversation::end() {
+  WEFT_TRY(const wire::Message message, ask(wire::End{}));
+  if (!std::holds_alternative<wire::End>(message)) return unexpected();
+  return {};
 }
 
 }  // namespace weft::git

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "git/export_commit.h"
 #include "git/plan.h"
+#include "git/tree_export.h"
 
 namespace weft::git {
 namespace {
@@ -245,7 +247,12 @@ Result<ImportedChange> Converter::end() {
   if (!current_) return protocol_error("the end of a commit that did not begin");
   ImportedChange imported;
   WEFT_TRY(imported.tree, build_tree());
-  WEFT_TRY(imported.change, put_change(imported.tree, imported.lamport));
+  WEFT_TRY(const auto own, own_change(imported.tree));
+  if (own) {
+    imported = *own;
+  } else {
+    WEFT_TRY(imported.change, put_change(imported.tree, imported.lamport));
+  }
   WEFT_DO(sink_.index_commit(current_->id, imported));
   remember(current_->id, imported);
   current_.reset();
@@ -345,6 +352,28 @@ Result<ChangeId> Converter::put_change(const ObjectId& tree, std::uint64_t& lamp
     return make_error(Code::internal, "the change of git commit " + current.id.hex() + " would not give it back");
   }
   return sink_.put_change(change);
+}
+
+Result<std::optional<ImportedChange>> Converter::own_change(const ObjectId& tree) {
+  const Current& current = *current_;
+  const auto named = named_change(current.commit);
+  if (!named) return std::optional<ImportedChange>();
+  const auto& reader = sink_.reader();
+  WEFT_TRY(const bool here, reader.contains(object::ObjectKind::change, *named));
+  if (!here) return std::optional<ImportedChange>();
+  WEFT_TRY(const Bytes encoded, reader.read(object::ObjectKind::change, *named));
+  WEFT_TRY(const object::Change change, object::decode_change(encoded));
+  // Git copies headers it does not know when a commit is amended: nothing but the whole commit proves anything.
+  const bool same_parents =
+      std::equal(change.parents.begin(), change.parents.end(), current.parents.begin(), current.parents.end(),
+                 [](const ChangeId& id, const ImportedChange& parent) { return id == parent.change; });
+  if (git_id(change) || !same_parents ||
+      native_commit_bytes(change, *named, current.commit.tree, current.commit.parents) != current.object) {
+    return std::optional<ImportedChange>();
+  }
+  WEFT_TRY(const bool same_tree, same_in_git(reader, tree, change.tree));
+  if (!same_tree) return std::optional<ImportedChange>();
+  return std::optional(ImportedChange{*named, change.tree, change.lamport});
 }
 
 Result<std::optional<ImportedChange>> Converter::find(const Sha1& commit) {

@@ -14,6 +14,8 @@
 //   GV4  A name that no weft directory can hold refuses the commit by path (CASES C17); names that are never written
 //   out,
 //        `.git` and the like, are kept in history (C18).
+//   GV5  A commit that this store's own change would be exported as, byte for byte, is that change and no other
+//        (export_commit.h, GX3); where the change is not here it is imported like any commit.
 // Memory: one commit's difference (kMaxEntries) and tables of fixed size, whatever the history. Threading: one thread.
 #pragma once
 
@@ -84,6 +86,7 @@ class Converter {
   Result<Blob> store_content(const wire::Put& message, const std::string& path, object::ByteSource* data);
   Result<ObjectId> build_tree();
   Result<ChangeId> put_change(const ObjectId& tree, std::uint64_t& lamport);
+  Result<std::optional<ImportedChange>> own_change(const ObjectId& tree);
   void remember(const Sha1& commit, const ImportedChange& change);
 
   ImportSink& sink_;

@@ -336,7 +336,7 @@ TEST_F(Convert, OddTreesAreKeptWhereTheyChange) {
       r.object("tree", file + GitRepository::entry("40000", "d", plain)),  // out of order
       root(plain, "40000", file),
   };
-  const std::vector<std::vector<std::string>> kept{{"d"}, {}, {"d"}, {""}, {""}, {""}, {""}, {""}, {""}};
+  const std::vector<std::vector<std::string>> kept{{"d"}, {}, {"d"}, {""}, {""}, {"", "d"}, {""}, {""}, {""}};
   std::string parent;
   std::vector<std::string> commits;
   for (const auto& tree : trees) {

@@ -1,15 +1,16 @@
 #include "git/import.h"
 
 #include <algorithm>
-#include <csignal>
 
 #include "base/host_dir.h"
-#include "base/process.h"
 #include "git/conversation.h"
 #include "git/convert.h"
+#include "git/export.h"
+#include "git/helper_process.h"
 #include "git/store_sink.h"
 #include "git/wire.h"
 #include "repo/files.h"
+#include "repo/history.h"
 #include "repo/recording.h"
 #include "repo/switch.h"
 
@@ -30,19 +31,8 @@ class Import {
 
   Result<ImportReport> run() {
     auto result = converse();
-    if (!result) {
-      Error error = std::move(result).error();
-      // Only the end of its process tells why a conversation broke off.
-      if (error.code == Code::peer) {
-        process_.send_signal(SIGKILL);
-        if (const auto status = process_.wait(); status && status->signal != 0 && status->signal != SIGKILL) {
-          error.message += "; weft-git " + status->text();
-        }
-      }
-      return error;
-    }
-    WEFT_TRY(const ExitStatus status, process_.wait());
-    if (!status.ok()) return make_error(Code::peer, "weft-git " + status.text());
+    if (!result) return explain(process_, std::move(result).error());
+    WEFT_DO(expect_success(process_));
     WEFT_DO(finish());
     return std::move(report_);
   }
@@ -58,13 +48,14 @@ class Import {
     report_.empty = std::none_of(facts_.refs.begin(), facts_.refs.end(),
                                  [](const GitRef& ref) { return ref.kind == wire::TargetKind::commit; });
     WEFT_TRY(auto tips, known_tips());
-    WEFT_DO(conversation_.request(std::move(tips)));
+    WEFT_TRY(colocated_, is_colocated());
+    WEFT_DO(conversation_.request(std::move(tips), colocated_));
     WEFT_TRY(StoreSink sink, StoreSink::open(repository_.store()));
     Converter converter(sink);
     std::uint64_t bytes = 0;
     const auto after_commit = [&](std::uint64_t more) -> Result<void> {
       bytes += more;
-      if (sink.pending() < kCommitsPerTransaction && bytes < kBytesPerTransaction) return {};
+      if (sink.pending() < options_.commits_per_portion && bytes < kBytesPerTransaction) return {};
       bytes = 0;
       return sink.keep();
     };
@@ -77,6 +68,16 @@ class Import {
     report_.commits = received->commits;
     report_.known = received->known;
     return sink.keep();
+  }
+
+  /// Whether the files of the workspace are git's work tree.
+  Result<bool> is_colocated() const {
+    if (facts_.work_tree.empty()) return false;
+    WEFT_TRY(const store::Snapshot snapshot, repository_.store().snapshot());
+    WEFT_TRY(const auto value, snapshot.ref(repo::workspace_ref(kDefaultWorkspace)));
+    if (!value) return false;
+    WEFT_TRY(const repo::WorkspaceRecord record, repo::decode_workspace(value->extra));
+    return !record.path.empty() && is_same_directory(record.path, facts_.work_tree);
   }
 
   /// Commits that are here already, as far as refs tell: those at git's refs, and those where the same refs stand here.
@@ -102,10 +103,14 @@ class Import {
   // --- refs and the workspace ---
 
   Result<void> finish() {
-    if (report_.empty) return {};
+    if (report_.empty && (!colocated_ || facts_.head_commit.is_zero())) return {};
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
       auto moved = move_refs();
-      if (moved || moved.error().code != Code::lost_race) return moved;
+      if (!moved && moved.error().code == Code::lost_race) continue;
+      if (moved && colocated_) {
+        return write_last_head(repository_.env().fs, repository_.store().directory(), facts_.head);
+      }
+      return moved;
     }
     return make_error(Code::lost_race, "other processes kept moving the refs that git's refs become",
                       "try again: the history is imported already");
@@ -166,46 +171,57 @@ class Import {
     WorkspacePlan plan;
     const std::string ref_name = repo::workspace_ref(kDefaultWorkspace);
     WEFT_TRY(const auto value, snapshot.ref(ref_name));
+    if (!value) return plan;
+    WEFT_TRY(repo::WorkspaceRecord record, repo::decode_workspace(value->extra));
+    plan.root = record.path;
+    plan.before = plan.after = value->version;
     const PlannedRef* head = nullptr;
     for (const auto& ref : report_.refs) {
       if (ref.ref.name == report_.head_branch) head = &ref;
     }
-    if (!value || !head || head->action == RefAction::diverged) return plan;
-    WEFT_TRY(repo::WorkspaceRecord record, repo::decode_workspace(value->extra));
-    plan.root = record.path;
-    plan.before = plan.after = value->version;
-    const bool follows = record.follow == report_.head_branch;
-    // Somebody who works here and follows something else has chosen to.
-    if (!follows && !value->version.empty()) return plan;
-    record.follow = report_.head_branch;
+    std::optional<ChangeId> target;
+    if (head && head->action != RefAction::diverged) target = head->change;
+    const bool detached = colocated_ && !facts_.head_commit.is_zero();
+    if (detached) {
+      WEFT_TRY(target, snapshot.find_git_commit(store_id(facts_.head_commit)));
+    }
+    if (!target) return plan;
+    const bool follows = !detached && record.follow == report_.head_branch;
+    if (!follows && !value->version.empty()) {
+      // Somebody who works here and follows something else has chosen to, unless it was git that switched here.
+      WEFT_TRY(const bool switched, git_switched(snapshot, value->version));
+      if (!switched) return plan;
+    }
+    if (!detached) record.follow = report_.head_branch;
     plan.outcome = WorkspaceOutcome::follows;
-    const store::Version target(head->change);
-    const bool at_branch = value->version.empty() || (head->before && value->version == *head->before);
-    if (!plan.root.empty() && at_branch && value->version != target) {
-      WEFT_TRY(const bool same_place, is_git_work_tree(plan.root));
-      if (same_place) {
+    const store::Version after(*target);
+    const bool may_move = !follows || value->version.empty() || (head->before && value->version == *head->before);
+    if (!plan.root.empty() && may_move && value->version != after) {
+      if (colocated_) {
         plan.outcome = WorkspaceOutcome::adopted;
       } else if (value->version.empty()) {
         WEFT_TRY(const bool has_files, holds_files(plan.root));
         if (!has_files) plan.outcome = WorkspaceOutcome::checked_out;
       }
-      if (plan.outcome != WorkspaceOutcome::follows) plan.after = target;
+      if (plan.outcome != WorkspaceOutcome::follows) plan.after = after;
     }
-    plan.behind = plan.after != target;
-    if (plan.after == plan.before && follows) return plan;
+    plan.behind = plan.after != after;
+    if (plan.after == plan.before && (follows || detached)) return plan;
     plan.edit = repo::move_ref(ref_name, plan.before, plan.after);
     plan.edit->after->extra = repo::encode_workspace(record);
     return plan;
   }
 
-  Result<bool> is_git_work_tree(const std::string& root) const {
-    if (facts_.work_tree.empty()) return false;
-    const auto ours = HostDir::open(root);
-    const auto gits = HostDir::open(facts_.work_tree);
-    if (!ours || !gits) return false;
-    WEFT_TRY(const FileStatus a, ours->self_status());
-    WEFT_TRY(const FileStatus b, gits->self_status());
-    return a.device == b.device && a.inode == b.inode;
+  /// Whether git's HEAD was moved by git, in weft's own working tree, and leaving the workspace's head loses nothing.
+  Result<bool> git_switched(const store::Snapshot& snapshot, const store::Version& head) const {
+    if (!colocated_) return false;
+    const std::string last = read_last_head(repository_.env().fs, repository_.store().directory());
+    if (!facts_.head.empty() && last == facts_.head) return false;
+    for (const auto& ref : report_.refs) {
+      WEFT_TRY(const bool landed, repo::is_ancestor(snapshot, head, store::Version(ref.change)));
+      if (landed) return true;
+    }
+    return false;
   }
 
   /// A directory that cannot be read counts as one with files: nothing will be written there.
@@ -241,27 +257,10 @@ class Import {
   Process process_;
   Conversation conversation_;
   RepositoryFacts facts_;
+  bool colocated_ = false;
   std::vector<MappedRef> mapped_;
   ImportReport report_;
 };
-
-Result<Process> start_helper(const ImportOptions& options) {
-  std::string helper = options.helper;
-  if (helper.empty()) {
-    WEFT_TRY(const std::string own, own_program_path());
-    helper = join_path(parent_path(own), "weft-git");
-  }
-  ProcessOptions process;
-  process.argv = {helper, "import", options.path};
-  process.in = ProcessOptions::Stream::pipe;
-  process.out = ProcessOptions::Stream::pipe;
-  auto started = Process::start(process);
-  if (!started && started.error().code == Code::not_found) {
-    return make_error(Code::peer, "there is no weft-git at " + quoted(helper),
-                      "weft-git reads git repositories for weft; install it beside weft");
-  }
-  return started;
-}
 
 }  // namespace
 
@@ -280,7 +279,7 @@ std::string_view name(WorkspaceOutcome outcome) {
 }
 
 Result<ImportReport> import_repository(repo::Repository& repository, const ImportOptions& options) {
-  WEFT_TRY(Process process, start_helper(options));
+  WEFT_TRY(Process process, start_helper(options.helper, {"import", options.path}));
   Import import(repository, options, std::move(process));
   return import.run();
 }

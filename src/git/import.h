@@ -28,6 +28,7 @@ inline constexpr std::uint64_t kBytesPerTransaction = 256u << 20;
 struct ImportOptions {
   std::string path;    ///< host path of the git repository
   std::string helper;  ///< host path of weft-git; empty: beside this program
+  std::size_t commits_per_portion = kCommitsPerTransaction;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 

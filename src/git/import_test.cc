@@ -251,10 +251,10 @@ TEST(RefNames, GitRefsBecomeWeftRefs) {  // GF2
   for (const char* name :
        {"refs/heads/main", "refs/heads/a/b", "refs/heads/workspaces/x", "refs/heads/tags/x", "refs/heads/peer/x",
         "refs/heads/kept/x", "refs/tags/v1", "refs/remotes/origin/main", "refs/notes/commits", "refs/stash"}) {
-    refs.push_back({name, wire::TargetKind::commit, Sha1{}, {}});
+    refs.push_back({name, wire::TargetKind::commit, Sha1{}, {}, Sha1{}});
   }
-  refs.push_back({"refs/heads/" + std::string(300, 'n'), wire::TargetKind::commit, Sha1{}, {}});
-  refs.push_back({"refs/tags/blob", wire::TargetKind::blob, Sha1{}, {}});
+  refs.push_back({"refs/heads/" + std::string(300, 'n'), wire::TargetKind::commit, Sha1{}, {}, Sha1{}});
+  refs.push_back({"refs/tags/blob", wire::TargetKind::blob, Sha1{}, {}, Sha1{}});
   const auto mapping = map_refs(refs);
   std::vector<std::string> names;
   for (const auto& ref : mapping.refs) names.push_back(ref.name);

@@ -41,6 +41,18 @@ std::string branch_ref(std::string_view git_name) {
   return name_problem(git_name, name).empty() ? name : std::string();
 }
 
+std::string git_ref_name(std::string_view name) {
+  if (!repo::check_movable_ref(name)) return {};
+  if (name.starts_with(kTagPrefix)) return std::string(kTags).append(name.substr(kTagPrefix.size()));
+  if (name.starts_with(kPeerPrefix)) return std::string(kRemotes).append(name.substr(kPeerPrefix.size()));
+  return std::string(kHeads).append(name);
+}
+
+std::string weft_ref_name(std::string_view git_name) {
+  std::string name = weft_name(git_name);
+  return !name.empty() && name_problem(git_name, name).empty() ? name : std::string();
+}
+
 RefMapping map_refs(const std::vector<GitRef>& refs) {
   RefMapping mapping;
   std::set<std::string> names;
@@ -49,9 +61,10 @@ RefMapping map_refs(const std::vector<GitRef>& refs) {
     std::string name = weft_name(ref.name);
     if (name.empty()) continue;
     if (ref.kind != wire::TargetKind::commit) {
-      skip(ref.kind == wire::TargetKind::tree   ? "it names a tree, not a commit"
-           : ref.kind == wire::TargetKind::blob ? "it names a file's content, not a commit"
-                                                : "what it names is missing in the git repository");
+      skip(ref.kind == wire::TargetKind::tree     ? "it names a tree, not a commit"
+           : ref.kind == wire::TargetKind::blob   ? "it names a file's content, not a commit"
+           : ref.kind == wire::TargetKind::broken ? "it is broken: git cannot read it either"
+                                                  : "what it names is missing in the git repository");
       continue;
     }
     if (auto problem = name_problem(ref.name, name); !problem.empty()) {

@@ -31,6 +31,7 @@ struct GitRef {
   wire::TargetKind kind = wire::TargetKind::commit;
   Sha1 peeled;
   std::vector<Bytes> tags;  ///< raw tag objects, outermost first
+  Sha1 target;              ///< what it names: the outermost tag, or `peeled`
 };
 
 struct MappedRef {
@@ -52,6 +53,11 @@ RefMapping map_refs(const std::vector<GitRef>& refs);
 
 /// The ref that a git branch becomes ("refs/heads/main" -> "main"); empty when it becomes none.
 std::string branch_ref(std::string_view git_name);
+
+/// The other way round: the git ref that a ref of weft becomes; empty for those weft keeps for itself.
+std::string git_ref_name(std::string_view name);
+/// The ref of weft that a git ref becomes, if weft can have it; else empty.
+std::string weft_ref_name(std::string_view git_name);
 
 /// Raw tag objects in a ref's `extra`: a version byte, then each with its length.
 inline constexpr std::uint8_t kTagsVersion = 1;

@@ -23,6 +23,14 @@ enum class Type : std::uint8_t {
   failure,
   request,
   known,
+  write,
+  read,
+  found,
+  keep,
+  kept,
+  move,
+  attach,
+  moved,
 };
 constexpr std::size_t kLengthBytes = 4;
 constexpr std::size_t kReadBytes = 256u << 10;
@@ -71,6 +79,9 @@ struct Encoder {
     w.sized(m.object_format);
     w.sized(m.head);
     w.sized(m.work_tree);
+    w.sized(m.directory);
+    w.raw(m.head_commit.view());
+    w.u8(static_cast<std::uint8_t>(m.presence));
     w.u8(m.shallow ? 1 : 0);
     w.u8(m.partial ? 1 : 0);
   }
@@ -149,11 +160,57 @@ struct Encoder {
   void operator()(const Request& m) {
     type(Type::request);
     w.u32(m.version);
+    w.u8(m.head ? 1 : 0);
     write_ids(w, m.hidden);
   }
   void operator()(const Known& m) {
     type(Type::known);
     w.sized(m.bits);
+  }
+  void operator()(const Write& m) {
+    type(Type::write);
+    w.u8(static_cast<std::uint8_t>(m.kind));
+    w.raw(m.id.view());
+    w.sized(m.hint);
+    w.u8(m.whole ? 1 : 0);
+    if (m.whole) {
+      w.sized(m.bytes);
+    } else {
+      w.varint(m.size);
+    }
+  }
+  void operator()(const Read& m) {
+    type(Type::read);
+    w.u8(static_cast<std::uint8_t>(m.kind));
+    w.raw(m.id.view());
+  }
+  void operator()(const Found& m) {
+    type(Type::found);
+    w.u8(m.found ? 1 : 0);
+    w.sized(m.bytes);
+  }
+  void operator()(const Keep&) { type(Type::keep); }
+  void operator()(const Kept& m) {
+    type(Type::kept);
+    w.varint(m.objects);
+    w.varint(m.bytes);
+  }
+  void operator()(const Move& m) {
+    type(Type::move);
+    w.sized(m.name);
+    w.raw(m.expected.view());
+    w.raw(m.target.view());
+    w.u8(m.own_work_tree ? 1 : 0);
+  }
+  void operator()(const Attach& m) {
+    type(Type::attach);
+    w.sized(m.name);
+  }
+  void operator()(const Moved& m) {
+    type(Type::moved);
+    w.u8(static_cast<std::uint8_t>(m.status));
+    w.raw(m.actual.view());
+    w.sized(m.text.substr(0, kMaxTextBytes));
   }
 };
 
@@ -161,7 +218,7 @@ Ref read_ref(ByteReader& r) {
   Ref m;
   m.name = r.sized(kMaxRefNameBytes);
   m.target = read_id<Sha1>(r);
-  m.kind = read_enum(r, TargetKind::missing);
+  m.kind = read_enum(r, TargetKind::broken);
   m.peeled = read_id<Sha1>(r);
   const auto count = r.varint_max(kMaxTagDepth);
   for (std::uint64_t i = 0; i < count && r.ok(); ++i) m.tags.push_back(r.sized(kMaxObjectBytes));
@@ -197,8 +254,36 @@ Facts read_facts(ByteReader& r) {
   m.object_format = r.sized(kMaxTextBytes);
   m.head = r.sized(kMaxRefNameBytes);
   m.work_tree = r.sized(kMaxTextBytes);
+  m.directory = r.sized(kMaxTextBytes);
+  m.head_commit = read_id<Sha1>(r);
+  m.presence = read_enum(r, Presence::absent);
   m.shallow = read_bool(r);
   m.partial = read_bool(r);
+  return m;
+}
+
+Write read_write(ByteReader& r) {
+  Write m;
+  m.kind = read_enum(r, GitKind::tag);
+  m.id = read_id<Sha1>(r);
+  m.hint = r.sized(kMaxPathBytes);
+  m.whole = read_bool(r);
+  if (m.whole) {
+    m.bytes = r.sized(m.kind == GitKind::blob ? kMaxInlineBytes : kMaxObjectBytes);
+    m.size = m.bytes.size();
+  } else {
+    m.size = r.varint();
+    if (m.kind != GitKind::blob) r.fail();
+  }
+  return m;
+}
+
+Move read_move(ByteReader& r) {
+  Move m;
+  m.name = r.sized(kMaxRefNameBytes);
+  m.expected = read_id<Sha1>(r);
+  m.target = read_id<Sha1>(r);
+  m.own_work_tree = read_bool(r);
   return m;
 }
 
@@ -254,11 +339,47 @@ Message read_message(ByteReader& r) {
     case Type::request: {
       Request m;
       m.version = r.u32();
+      m.head = read_bool(r);
       m.hidden = read_ids(r, kMaxHidden);
       return m;
     }
     case Type::known:
       return Known{r.sized((kMaxOffer + 7) / 8)};
+    case Type::write:
+      return read_write(r);
+    case Type::read: {
+      Read m;
+      m.kind = read_enum(r, GitKind::tag);
+      if (m.kind == GitKind::blob) r.fail();
+      m.id = read_id<Sha1>(r);
+      return m;
+    }
+    case Type::found: {
+      Found m;
+      m.found = read_bool(r);
+      m.bytes = r.sized(kMaxObjectBytes);
+      if (!m.found && !m.bytes.empty()) r.fail();
+      return m;
+    }
+    case Type::keep:
+      return Keep{};
+    case Type::kept: {
+      Kept m;
+      m.objects = r.varint();
+      m.bytes = r.varint();
+      return m;
+    }
+    case Type::move:
+      return read_move(r);
+    case Type::attach:
+      return Attach{r.sized(kMaxRefNameBytes)};
+    case Type::moved: {
+      Moved m;
+      m.status = read_enum(r, MoveStatus::refused);
+      m.actual = read_id<Sha1>(r);
+      m.text = r.sized(kMaxTextBytes);
+      return m;
+    }
   }
   r.fail();
   return RefsEnd{};

@@ -1,9 +1,18 @@
 // What `weft` and its helper `weft-git` say to each other over the helper's stdin and stdout.
 //
+// Import:
 //   helper: Hello Facts Ref* RefsEnd      weft: Request
 //   helper: Total { Offer }               weft: Known            (one per Offer)
 //   helper: { Commit { GoneDirectory | Remove | Put Data* | OddTree } CommitEnd }   for each offered commit weft lacks
 //   helper: End                           or, at any point, Failure
+// Export:
+//   helper: Hello Facts Ref* RefsEnd
+//   weft:   { Write Data* }               objects; the helper says nothing
+//   weft:   Read                          helper: Found
+//   weft:   Keep                          helper: Kept           every object written so far is durable
+//   weft:   Move                          helper: Moved          one ref, by compare-and-swap; after a Keep
+//   weft:   Attach                        helper: Moved          the ref HEAD names
+//   weft:   End                           helper: End; or, instead of any answer, Failure
 //
 // Invariants:
 //   GW1  Commits come parents first; each carries the difference of its tree to its first parent's tree.
@@ -32,7 +41,7 @@
 
 namespace weft::git::wire {
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::size_t kMaxObjectBytes = 16u << 20;  ///< one commit, tag or tree object
 inline constexpr std::size_t kMaxFrameBytes = 17u << 20;   ///< type and payload
 inline constexpr std::size_t kMaxPathBytes = 1u << 20;
@@ -47,7 +56,20 @@ inline constexpr std::size_t kMaxDataBytes = 256u << 10;    ///< one piece of a 
 /// A git object's SHA-1.
 using Sha1 = Id<struct GitTag, 20>;
 
-enum class TargetKind : std::uint8_t { commit = 1, tree = 2, blob = 3, missing = 4 };
+enum class TargetKind : std::uint8_t {
+  commit = 1,
+  tree = 2,
+  blob = 3,
+  missing = 4,  ///< it names an object that is not there
+  broken = 5,   ///< the ref itself cannot be read
+};
+
+/// What there is at the path of an export.
+enum class Presence : std::uint8_t {
+  existing = 1,
+  created = 2,  ///< made now
+  absent = 3,   ///< nothing, and nothing was to be made
+};
 
 struct Hello {
   std::uint32_t version = kVersion;
@@ -57,6 +79,9 @@ struct Facts {
   ByteView object_format;  ///< "sha1"
   ByteView head;           ///< full name of the ref HEAD points to; empty when detached
   ByteView work_tree;      ///< host path; empty when bare
+  ByteView directory;      ///< host path of the repository itself (of all work trees: git's common directory)
+  Sha1 head_commit;        ///< where a detached HEAD stands; else zero
+  Presence presence = Presence::existing;
   bool shallow = false;
   bool partial = false;
 };
@@ -130,14 +155,64 @@ struct Failure {
 // From weft to the helper.
 struct Request {
   std::uint32_t version = kVersion;
+  bool head = false;         ///< also what a detached HEAD stands at
   std::vector<Sha1> hidden;  ///< commits weft has, with all their ancestors
 };
 struct Known {
   ByteView bits;  ///< of the oldest Offer not yet answered: bit i (lowest first) is set when weft has commit i
 };
 
-using Message = std::variant<Hello, Facts, Ref, RefsEnd, Total, Offer, Commit, GoneDirectory, Remove, Put, Data,
-                             OddTree, CommitEnd, End, Failure, Request, Known>;
+// Export.
+enum class GitKind : std::uint8_t { commit = 1, tree = 2, blob = 3, tag = 4 };
+/// An object, whose id the sender has computed. Only blobs are in pieces.
+struct Write {
+  GitKind kind = GitKind::blob;
+  Sha1 id;
+  ByteView hint;      ///< its path: what is written under one path makes good deltas
+  bool whole = true;  ///< in `bytes`; else in the Data messages that follow, `size` bytes in all
+  std::uint64_t size = 0;
+  ByteView bytes;
+};
+struct Read {
+  GitKind kind = GitKind::tree;  ///< not a blob
+  Sha1 id;
+};
+struct Found {
+  bool found = false;
+  ByteView bytes;
+};
+struct Keep {};
+struct Kept {
+  std::uint64_t objects = 0;  ///< new ones since the conversation began
+  std::uint64_t bytes = 0;    ///< of the packs and files that hold them
+};
+/// Zero ids: the ref is not there.
+struct Move {
+  ByteView name;  ///< full
+  Sha1 expected;
+  Sha1 target;
+  bool own_work_tree = false;  ///< weft keeps the repository's work tree: a branch checked out there may move
+};
+/// HEAD of the repository's own work tree, to the branch `name`.
+struct Attach {
+  ByteView name;
+};
+enum class MoveStatus : std::uint8_t {
+  done = 1,
+  changed = 2,      ///< it holds `actual` by now
+  checked_out = 3,  ///< a work tree has it checked out
+  busy = 4,         ///< git is in the middle of something there, or holds a lock
+  refused = 5,      ///< git cannot have that ref (beside those it has)
+};
+struct Moved {
+  MoveStatus status = MoveStatus::done;
+  Sha1 actual;
+  ByteView text;  ///< git's words
+};
+
+using Message =
+    std::variant<Hello, Facts, Ref, RefsEnd, Total, Offer, Commit, GoneDirectory, Remove, Put, Data, OddTree, CommitEnd,
+                 End, Failure, Request, Known, Write, Read, Found, Keep, Kept, Move, Attach, Moved>;
 
 /// Appends the frame of `message`.
 void append_frame(Bytes& out, const Message& message);

@@ -20,7 +20,12 @@ std::vector<Message> one_of_each() {
   facts.object_format = "sha1";
   facts.head = "refs/heads/main";
   facts.work_tree = "/w";
+  facts.directory = "/w/.git";
+  facts.head_commit = sha('d');
+  facts.presence = Presence::created;
   facts.shallow = true;
+  Write whole{GitKind::commit, sha('w'), "", true, 9, "tree 1..."};
+  Write pieces{GitKind::blob, sha('w'), "a/b", false, std::uint64_t{5} << 30, {}};
   Put inline_put;
   inline_put.path = ByteView("a\0b", 3);
   inline_put.mode = 0100644;
@@ -62,8 +67,17 @@ std::vector<Message> one_of_each() {
           CommitEnd{},
           End{12},
           Failure{FailureKind::damaged, "what", "hint"},
-          Request{kVersion, {sha('h')}},
-          Known{"\x05"}};
+          Request{kVersion, true, {sha('h')}},
+          Known{"\x05"},
+          whole,
+          pieces,
+          Read{GitKind::tree, sha('r')},
+          Found{true, "bytes"},
+          Keep{},
+          Kept{7, 1234},
+          Move{"refs/heads/main", sha('e'), sha('n'), true},
+          Attach{"refs/heads/main"},
+          Moved{MoveStatus::changed, sha('a'), "words"}};
 }
 
 Bytes frame_of(const Message& message) {
@@ -135,14 +149,23 @@ TEST(Wire, LimitsAreKept) {  // GW4
   EXPECT_TRUE(refused([](ByteWriter& w) {  // a count that nothing follows
     w.u8(16);
     w.u32(kVersion);
+    w.u8(0);
     w.varint(kMaxHidden);
   }));
   EXPECT_TRUE(refused([](ByteWriter& w) {  // a piece of data that is too large
     w.u8(11);
     w.sized(Bytes(kMaxDataBytes + 1, 'x'));
   }));
+  EXPECT_TRUE(refused([](ByteWriter& w) {  // a commit in pieces
+    w.u8(18);
+    w.u8(1);
+    w.raw(Bytes(Sha1::kSize, 'x'));
+    w.sized("");
+    w.u8(0);
+    w.varint(5);
+  }));
   EXPECT_TRUE(refused([](ByteWriter& w) { w.u8(0); }));
-  EXPECT_TRUE(refused([](ByteWriter& w) { w.u8(18); }));
+  EXPECT_TRUE(refused([](ByteWriter& w) { w.u8(27); }));
 }
 
 TEST(Wire, FramesAreReadWhateverThePiecesTheyComeIn) {

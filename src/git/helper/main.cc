@@ -1,25 +1,47 @@
-// weft-git: reads git repositories for weft, through libgit2, which has no static archive in Debian (weft is fully
-// static).
+// weft-git: reads and writes git repositories for weft, through libgit2, which has no static archive in Debian (weft is
+// fully static).
 //
-// `weft-git import PATH` speaks git/wire.h over stdin and stdout; weft starts it, nobody else needs to.
+// `weft-git import PATH` and `weft-git export PATH no|bare|worktree BRANCH` speak git/wire.h over stdin and stdout;
+// weft starts them, nobody else needs to.
 #include <csignal>
 #include <cstdio>
+#include <optional>
 #include <string_view>
 
+#include "git/helper/export_session.h"
 #include "git/helper/session.h"
 
+namespace {
+
+using weft::git::helper::Create;
+
+std::optional<Create> parse_create(std::string_view word) {
+  if (word == "no") return Create::no;
+  if (word == "bare") return Create::bare;
+  if (word == "worktree") return Create::work_tree;
+  return std::nullopt;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+  const std::string_view verb = argc > 1 ? argv[1] : "";
+  if (argc == 2 && verb == "--version") {
     std::puts("weft-git 0.1.0");
     return 0;
   }
-  if (argc != 3 || std::string_view(argv[1]) != "import") {
-    std::fputs("weft-git is a helper of weft: use `weft git import PATH`\n", stderr);
+  const auto create = argc == 5 && verb == "export" ? parse_create(argv[3]) : std::nullopt;
+  if (!(argc == 3 && verb == "import") && !create) {
+    std::fputs("weft-git is a helper of weft: use `weft git import PATH` and `weft git export PATH`\n", stderr);
     return 2;
   }
   // When weft is gone, writing fails and the program ends by itself.
   std::signal(SIGPIPE, SIG_IGN);
   const weft::git::helper::Library library;
-  weft::git::helper::Session session(weft::Fd(0), weft::Fd(1));
-  return session.run(argv[2]) ? 0 : 1;
+  weft::git::helper::Channel channel(weft::Fd(0), weft::Fd(1));
+  const auto result = channel.run([&]() -> weft::Result<void> {
+    if (create) return weft::git::helper::ExportSession(channel).run(argv[2], *create, argv[4]);
+    return weft::git::helper::Session(channel).run(argv[2]);
+  });
+  return result ? 0 : 1;
 }

@@ -1,9 +1,12 @@
 #include "git/helper/repository.h"
 
 #include <dirent.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 namespace weft::git::helper {
 namespace {
@@ -15,13 +18,6 @@ constexpr std::size_t kMaxRefs = 4u << 20;
 // Extensions of the repository format that change nothing about reading objects by id, or that facts() reports itself.
 const char* const kExtensions[] = {"objectformat", "partialclone", "worktreeconfig", "preciousobjects",
                                    "relativeworktrees"};
-
-git_oid to_oid(const Sha1& id) {
-  git_oid oid;
-  git_oid_fromraw(&oid, id.bytes.data());
-  return oid;
-}
-Sha1 from_oid(const git_oid& oid) { return Sha1::from_bytes({reinterpret_cast<const char*>(oid.id), Sha1::kSize}); }
 
 struct FreeConfig {
   void operator()(git_config* config) const { git_config_free(config); }
@@ -77,9 +73,19 @@ Error missing(std::string_view what, const Sha1& id) {
 
 }  // namespace
 
+git_oid to_oid(const Sha1& id) {
+  git_oid oid;
+  git_oid_fromraw(&oid, id.bytes.data());
+  return oid;
+}
+
+Sha1 from_oid(const git_oid& oid) { return Sha1::from_bytes({reinterpret_cast<const char*>(oid.id), Sha1::kSize}); }
+
 Library::Library() {
   git_libgit2_init();
   git_libgit2_opts(GIT_OPT_ENABLE_STRICT_HASH_VERIFICATION, 0);
+  // What is written must be there after a power loss before a ref names it.
+  git_libgit2_opts(GIT_OPT_ENABLE_FSYNC_GITDIR, 1);
   git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, kExtensions, std::size(kExtensions));
 }
 Library::~Library() { git_libgit2_shutdown(); }
@@ -95,21 +101,46 @@ Result<Repository> Repository::open(const std::string& path) {
   git_repository* repository = nullptr;
   const int status = git_repository_open_ext(&repository, path.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr);
   if (status == GIT_ENOTFOUND) {
-    return make_error(Code::not_found, quoted(path) + " is not a git repository",
+    return make_error(Code::not_found, weft::quoted(path) + " is not a git repository",
                       "name the top of a git work tree, or a bare repository");
   }
   if (status == GIT_EOWNER) {
-    return make_error(Code::permission, "the git repository " + quoted(path) + " belongs to somebody else",
+    return make_error(Code::permission, "the git repository " + weft::quoted(path) + " belongs to somebody else",
                       "git config --global --add safe.directory PATH says that you trust it");
   }
-  if (status != 0) return library_error(Code::unsupported, "cannot open the git repository " + quoted(path));
+  if (status != 0) return library_error(Code::unsupported, "cannot open the git repository " + weft::quoted(path));
   result.repository_.reset(repository);
   git_odb* odb = nullptr;
   if (git_repository_odb(&odb, repository) != 0) {
-    return library_error(Code::io, "cannot open the object database of " + quoted(path));
+    return library_error(Code::io, "cannot open the object database of " + weft::quoted(path));
   }
   result.odb_.reset(odb);
   return result;
+}
+
+Result<Repository> Repository::make(const std::string& path, bool work_tree, const std::string& head) {
+  std::string target = path;
+  while (target.size() > 1 && target.ends_with('/')) target.pop_back();
+  git_repository_init_options options = GIT_REPOSITORY_INIT_OPTIONS_INIT;
+  options.flags = GIT_REPOSITORY_INIT_MKPATH | GIT_REPOSITORY_INIT_MKDIR | GIT_REPOSITORY_INIT_NO_REINIT;
+  if (!work_tree) options.flags |= GIT_REPOSITORY_INIT_BARE;
+  options.initial_head = head.c_str();
+  const auto init = [&options](const std::string& at) {
+    git_repository* made = nullptr;
+    const int status = git_repository_init_ext(&made, at.c_str(), &options);
+    git_repository_free(made);
+    return status;
+  };
+  // Beside it first: a name that a killed run may have left is no obstacle to the next one.
+  const std::string beside = target + ".weft-new-" + std::to_string(getpid());
+  if (init(beside) != 0) return library_error(Code::io, "cannot make a git repository at " + weft::quoted(target));
+  if (::rename(beside.c_str(), target.c_str()) != 0) {
+    // Some directories (a mount point, the current one of some systems) cannot be replaced.
+    std::error_code ignored;
+    std::filesystem::remove_all(beside, ignored);
+    if (init(target) != 0) return library_error(Code::io, "cannot make a git repository at " + weft::quoted(target));
+  }
+  return open(target);
 }
 
 Result<Repository::Facts> Repository::facts() const {
@@ -125,10 +156,15 @@ Result<Repository::Facts> Repository::facts() const {
   facts.partial = !config_string(raw_config, "extensions.partialclone").empty() || has_promisor_remote(raw_config) ||
                   has_promisor_pack(git_repository_commondir(repository_.get()));
   if (const char* work_tree = git_repository_workdir(repository_.get())) facts.work_tree = work_tree;
+  facts.directory = git_repository_commondir(repository_.get());
   git_reference* raw_head = nullptr;
   if (git_reference_lookup(&raw_head, repository_.get(), "HEAD") == 0) {
     const std::unique_ptr<git_reference, FreeReference> head(raw_head);
-    if (git_reference_type(raw_head) == GIT_REFERENCE_SYMBOLIC) facts.head = git_reference_symbolic_target(raw_head);
+    if (git_reference_type(raw_head) == GIT_REFERENCE_SYMBOLIC) {
+      facts.head = git_reference_symbolic_target(raw_head);
+    } else {
+      facts.head_commit = from_oid(*git_reference_target(raw_head));
+    }
   }
   return facts;
 }
@@ -155,7 +191,7 @@ Result<void> Repository::peel(Reference& reference) const {
     reference.tags.emplace_back(tag.bytes());
     reference.peeled = target.object;
   }
-  return make_error(Code::invalid, "the git tag " + quoted(reference.name) + " is a tag of a tag of a tag, more than " +
+  return make_error(Code::invalid, "the git tag " + weft::quoted(reference.name) + " is a tag of a tag of a tag, more than " +
                                        std::to_string(wire::kMaxTagDepth) + " deep");
 }
 
@@ -166,6 +202,7 @@ Result<void> Repository::for_each_ref(const std::function<Result<void>(const Ref
   }
   const std::unique_ptr<git_reference_iterator, FreeIterator> iterator(raw);
   std::vector<std::pair<std::string, Sha1>> found;
+  std::vector<std::string> names;
   while (true) {
     git_reference* next = nullptr;
     const int status = git_reference_next(&next, iterator.get());
@@ -175,6 +212,7 @@ Result<void> Repository::for_each_ref(const std::function<Result<void>(const Ref
     const std::string_view name = git_reference_name(next);
     if (!name.starts_with("refs/heads/") && !name.starts_with("refs/tags/") && !name.starts_with("refs/remotes/"))
       continue;
+    names.emplace_back(name);
     if (git_reference_type(next) != GIT_REFERENCE_DIRECT) continue;
     if (name.size() > wire::kMaxRefNameBytes || found.size() >= kMaxRefs) {
       return make_error(Code::invalid, "the git repository has a ref name that is too long, or too many refs");
@@ -189,7 +227,34 @@ Result<void> Repository::for_each_ref(const std::function<Result<void>(const Ref
     WEFT_DO(peel(reference));
     WEFT_DO(visit(reference));
   }
+  std::sort(names.begin(), names.end());
+  for (auto& name : broken_refs(names)) {
+    Reference reference;
+    reference.name = std::move(name);
+    reference.kind = wire::TargetKind::broken;
+    WEFT_DO(visit(reference));
+  }
   return {};
+}
+
+std::vector<std::string> Repository::broken_refs(const std::vector<std::string>& sound) const {
+  namespace fs = std::filesystem;
+  std::vector<std::string> broken;
+  const fs::path top = git_repository_commondir(repository_.get());
+  for (const char* group : {"refs/heads", "refs/tags", "refs/remotes"}) {
+    std::error_code error;
+    fs::recursive_directory_iterator each(top / group, fs::directory_options::skip_permission_denied, error);
+    for (; !error && each != fs::recursive_directory_iterator(); each.increment(error)) {
+      std::error_code ignored;
+      if (each->is_directory(ignored)) continue;
+      std::string name = each->path().lexically_relative(top).string();
+      // Locks of a git that is at work, and what it makes before renaming it.
+      if (name.ends_with(".lock") || name.size() > wire::kMaxRefNameBytes || broken.size() >= kMaxRefs) continue;
+      if (!std::binary_search(sound.begin(), sound.end(), name)) broken.push_back(std::move(name));
+    }
+  }
+  std::sort(broken.begin(), broken.end());
+  return broken;
 }
 
 Result<RawObject> Repository::read(const Sha1& id, git_object_t type) const {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <git2.h>
 
@@ -28,6 +29,9 @@ class Library {
 /// libgit2's last error as ours.
 Error library_error(Code code, std::string what);
 
+git_oid to_oid(const Sha1& id);
+Sha1 from_oid(const git_oid& oid);
+
 class RawObject {
  public:
   explicit RawObject(git_odb_object* object) : object_(object, git_odb_object_free) {}
@@ -45,11 +49,16 @@ class Repository {
   /// `path`: a work tree's top or a repository directory; parents are not searched. Opens what can be opened; whether
   /// it can be imported is import_problem()'s business.
   static Result<Repository> open(const std::string& path);
+  /// A new one, HEAD naming the branch `head` (full), at a path where nothing is, or an empty directory. It appears
+  /// there whole: it is made beside it first.
+  static Result<Repository> make(const std::string& path, bool work_tree, const std::string& head);
 
   struct Facts {
     std::string object_format;
     std::string head;  ///< full ref name; empty when detached
     std::string work_tree;
+    std::string directory;  ///< of all its work trees: git's common directory
+    Sha1 head_commit;       ///< of a detached HEAD; else zero
     bool shallow = false;
     bool partial = false;
   };
@@ -62,7 +71,7 @@ class Repository {
     Sha1 peeled;
     std::vector<Bytes> tags;  ///< raw, outermost first
   };
-  /// refs/heads, refs/tags and refs/remotes, by name; symbolic refs are left out.
+  /// refs/heads, refs/tags and refs/remotes, by name; symbolic refs are left out, broken ones are not.
   Result<void> for_each_ref(const std::function<Result<void>(const Reference&)>& visit) const;
 
   /// Verified, of the given type and at most wire::kMaxObjectBytes.
@@ -73,8 +82,13 @@ class Repository {
                          const std::function<Result<void>(std::uint64_t size)>& begin,
                          const std::function<Result<void>(ByteView)>& data) const;
 
+  git_repository* handle() const { return repository_.get(); }
+  git_odb* objects() const { return odb_.get(); }
+
  private:
   Repository() : repository_(nullptr, git_repository_free), odb_(nullptr, git_odb_free) {}
+  /// Files below refs/ that are no refs libgit2 can read (it passes over them in silence).
+  std::vector<std::string> broken_refs(const std::vector<std::string>& sound) const;
   Result<void> peel(Reference& reference) const;
 
   std::unique_ptr<git_repository, decltype(&git_repository_free)> repository_;

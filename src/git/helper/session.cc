@@ -6,42 +6,17 @@
 #include "git/helper/walk.h"
 
 namespace weft::git::helper {
-namespace {
-
-std::string program_text() {
-  int major = 0;
-  int minor = 0;
-  int revision = 0;
-  git_libgit2_version(&major, &minor, &revision);
-  return "weft-git, libgit2 " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(revision);
-}
-
-wire::FailureKind failure_kind(Code code) {
-  switch (code) {
-    case Code::not_found:
-      return wire::FailureKind::not_repository;
-    case Code::unsupported:
-      return wire::FailureKind::unsupported;
-    case Code::damaged:
-      return wire::FailureKind::damaged;
-    case Code::invalid:
-      return wire::FailureKind::invalid;
-    default:
-      return wire::FailureKind::io;
-  }
-}
-
-}  // namespace
-
 /// Turns what a TreeDiff finds into messages.
 class Session::Sender : public DiffSink {
  public:
   Sender(Session& session, const Repository& repository) : session_(session), repository_(repository) {}
 
-  Result<void> gone_directory(const std::string& path) override { return session_.send(wire::GoneDirectory{path}); }
-  Result<void> removed(const std::string& path) override { return session_.send(wire::Remove{path}); }
+  Result<void> gone_directory(const std::string& path) override {
+    return session_.channel_.send(wire::GoneDirectory{path});
+  }
+  Result<void> removed(const std::string& path) override { return session_.channel_.send(wire::Remove{path}); }
   Result<void> odd_tree(const std::string& path, ByteView object) override {
-    return session_.send(wire::OddTree{path, object});
+    return session_.channel_.send(wire::OddTree{path, object});
   }
 
   Result<void> put(const std::string& path, const TreeItem& item, std::optional<std::size_t> parent) override {
@@ -51,16 +26,16 @@ class Session::Sender : public DiffSink {
     put.path = path;
     put.mode = item.mode;
     put.id = item.id;
-    if (is_submodule(item.mode)) return session_.send(put);
+    if (is_submodule(item.mode)) return session_.channel_.send(put);
     if (session_.blobs_.find(item.id)) {
       put.content = wire::Content::table;
-      return session_.send(put);
+      return session_.channel_.send(put);
     }
     session_.blobs_.insert(item.id, 0);
     if (parent) {
       put.content = wire::Content::parent;
       put.parent = static_cast<std::uint32_t>(*parent);
-      return session_.send(put);
+      return session_.channel_.send(put);
     }
     return send_content(put);
   }
@@ -74,12 +49,12 @@ class Session::Sender : public DiffSink {
       whole = size <= wire::kMaxInlineBytes;
       put.content = whole ? wire::Content::inline_bytes : wire::Content::data;
       if (whole && size > 0) return {};
-      return session_.send(put);
+      return session_.channel_.send(put);
     };
     const auto data = [&](ByteView bytes) -> Result<void> {
-      if (!whole) return session_.send(wire::Data{bytes});
+      if (!whole) return session_.channel_.send(wire::Data{bytes});
       put.bytes = bytes;
-      return session_.send(put);
+      return session_.channel_.send(put);
     };
     static_assert(wire::kMaxInlineBytes <= wire::kMaxDataBytes);
     return repository_.read_blob(put.id, wire::kMaxDataBytes, begin, data);
@@ -89,47 +64,18 @@ class Session::Sender : public DiffSink {
   const Repository& repository_;
 };
 
-Session::Session(Fd in, Fd out)
-    : in_(std::move(in)),
-      out_(std::move(out)),
-      reader_([this](std::span<char> buffer) { return read_some(in_, buffer, "weft"); }) {}
-
 Result<void> Session::run(const std::string& repository_path) {
-  auto result = converse(repository_path);
-  if (!result) {
-    const Error& error = result.error();
-    // weft may be gone already: then nobody is left to tell.
-    auto told = send(wire::Failure{failure_kind(error.code), error.message, error.hint});
-    if (told) told = flush();
-    if (!told) return told;
-  }
-  return result;
-}
-
-Result<void> Session::converse(const std::string& repository_path) {
-  const std::string program = program_text();
-  WEFT_DO(send(wire::Hello{wire::kVersion, program}));
+  WEFT_DO(channel_.send_hello());
   WEFT_TRY(const Repository repository, Repository::open(repository_path));
-  WEFT_TRY(const Repository::Facts facts, repository.facts());
-  wire::Facts message;
-  message.object_format = facts.object_format;
-  message.head = facts.head;
-  message.work_tree = facts.work_tree;
-  message.shallow = facts.shallow;
-  message.partial = facts.partial;
-  WEFT_DO(send(message));
-  // weft refuses these by name; reading their refs could already fail.
-  std::vector<Sha1> tips;
-  if (facts.object_format == "sha1" && !facts.shallow && !facts.partial) {
-    WEFT_TRY(tips, send_refs(repository));
-  }
-  WEFT_DO(send(wire::RefsEnd{}));
-  WEFT_DO(flush());
-
-  WEFT_TRY(const wire::Message answer, reader_.next());
+  WEFT_TRY(std::vector<Sha1> tips, channel_.send_facts(repository, wire::Presence::existing));
+  WEFT_TRY(const wire::Message answer, channel_.next());
   const auto* request = std::get_if<wire::Request>(&answer);
   if (!request || request->version != wire::kVersion) {
     return make_error(Code::peer, "weft asked for something this weft-git does not know");
+  }
+  if (request->head) {
+    WEFT_TRY(const Repository::Facts facts, repository.facts());
+    if (!facts.head_commit.is_zero()) tips.push_back(facts.head_commit);
   }
   const auto parents = [&](const Sha1& commit) -> Result<std::vector<Sha1>> {
     WEFT_TRY(const RawObject object, repository.read(commit, GIT_OBJECT_COMMIT));
@@ -137,32 +83,10 @@ Result<void> Session::converse(const std::string& repository_path) {
     return std::move(parsed.parents);
   };
   WEFT_TRY(const std::vector<Sha1> order, order_commits(tips, request->hidden, parents));
-  WEFT_DO(send(wire::Total{order.size()}));
+  WEFT_DO(channel_.send(wire::Total{order.size()}));
   WEFT_DO(send_history(repository, order));
-  WEFT_DO(send(wire::End{order.size()}));
-  return flush();
-}
-
-Result<std::vector<Sha1>> Session::send_refs(const Repository& repository) {
-  std::vector<Sha1> tips;
-  WEFT_DO(repository.for_each_ref([&](const Repository::Reference& reference) -> Result<void> {
-    wire::Ref message;
-    message.name = reference.name;
-    message.target = reference.target;
-    message.kind = reference.kind;
-    message.peeled = reference.peeled;
-    std::size_t bytes = reference.name.size();
-    for (const auto& tag : reference.tags) {
-      message.tags.push_back(tag);
-      bytes += tag.size();
-    }
-    if (bytes > wire::kMaxObjectBytes) {
-      return make_error(Code::invalid, "the git tag " + quoted(reference.name) + " is too large");
-    }
-    if (reference.kind == wire::TargetKind::commit) tips.push_back(reference.peeled);
-    return send(message);
-  }));
-  return tips;
+  WEFT_DO(channel_.send(wire::End{order.size()}));
+  return channel_.flush();
 }
 
 Result<void> Session::send_history(const Repository& repository, const std::vector<Sha1>& order) {
@@ -180,16 +104,16 @@ Result<void> Session::send_history(const Repository& repository, const std::vect
     wire::Offer offer;
     offer.commits.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
     offered += count;
-    WEFT_DO(send(offer));
+    WEFT_DO(channel_.send(offer));
     open.push_back(std::move(offer.commits));
-    return flush();
+    return channel_.flush();
   };
   WEFT_DO(offer_next());
   while (!open.empty()) {
     WEFT_DO(offer_next());
     const std::vector<Sha1> commits = std::move(open.front());
     open.pop_front();
-    WEFT_TRY(const wire::Message answer, reader_.next());
+    WEFT_TRY(const wire::Message answer, channel_.next());
     const auto* known = std::get_if<wire::Known>(&answer);
     if (!known || known->bits.size() != (commits.size() + 7) / 8) {
       return make_error(Code::peer, "weft's answer does not fit what was offered");
@@ -205,7 +129,7 @@ Result<void> Session::send_history(const Repository& repository, const std::vect
 
 Result<void> Session::send_commit(const Repository& repository, TreeDiff& trees, const Sha1& id) {
   WEFT_TRY(const RawObject object, repository.read(id, GIT_OBJECT_COMMIT));
-  WEFT_DO(send(wire::Commit{id, object.bytes()}));
+  WEFT_DO(channel_.send(wire::Commit{id, object.bytes()}));
   WEFT_TRY(const CommitObject commit, parse_commit(object.bytes()));
   remember_root(id, commit.tree);
   std::vector<Sha1> parent_trees;
@@ -220,7 +144,7 @@ Result<void> Session::send_commit(const Repository& repository, TreeDiff& trees,
     error.message += ", in commit " + id.hex();
     return error;
   }
-  return send(wire::CommitEnd{});
+  return channel_.send(wire::CommitEnd{});
 }
 
 Result<Sha1> Session::root_tree(const Repository& repository, const Sha1& commit) {
@@ -239,18 +163,6 @@ void Session::remember_root(const Sha1& commit, const Sha1& tree) {
     roots_.clear();
   }
   roots_[commit] = tree;
-}
-
-Result<void> Session::send(const wire::Message& message) {
-  wire::append_frame(pending_, message);
-  if (pending_.size() < kFlushBytes) return {};
-  return flush();
-}
-
-Result<void> Session::flush() {
-  WEFT_DO(write_all(out_, pending_, "weft"));
-  pending_.clear();
-  return {};
 }
 
 }  // namespace weft::git::helper

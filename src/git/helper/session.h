@@ -1,4 +1,4 @@
-// One conversation of the helper: facts and refs, then the history weft lacks (wire.h).
+// An import as the helper sees it: facts and refs, then the history weft lacks (wire.h).
 //
 // Memory: the order of commits (walk.h), caches with named limits (tree_diff.h, kRootTrees), one object at a time.
 // Threading: one thread.
@@ -6,7 +6,7 @@
 
 #include <unordered_map>
 
-#include "base/host_dir.h"
+#include "git/helper/channel.h"
 #include "git/helper/repository.h"
 #include "git/helper/tree_diff.h"
 #include "git/wire.h"
@@ -15,28 +15,19 @@ namespace weft::git::helper {
 
 class Session {
  public:
-  Session(Fd in, Fd out);
-  /// Everything; a failure is told to weft and returned.
+  explicit Session(Channel& channel) : channel_(channel) {}
   Result<void> run(const std::string& repository_path);
 
  private:
-  static constexpr std::size_t kFlushBytes = 256u << 10;
   static constexpr std::size_t kRootTrees = 65536;  ///< remembered root trees of commits
 
   class Sender;
-  Result<void> converse(const std::string& repository_path);
-  Result<std::vector<Sha1>> send_refs(const Repository& repository);
   Result<void> send_history(const Repository& repository, const std::vector<Sha1>& order);
   Result<void> send_commit(const Repository& repository, TreeDiff& trees, const Sha1& id);
   Result<Sha1> root_tree(const Repository& repository, const Sha1& commit);
   void remember_root(const Sha1& commit, const Sha1& tree);
-  Result<void> send(const wire::Message& message);
-  Result<void> flush();
 
-  Fd in_;
-  Fd out_;
-  Bytes pending_;
-  wire::FrameReader reader_;
+  Channel& channel_;
   wire::BlobTable<char> blobs_;
   std::unordered_map<Sha1, Sha1, IdHash> roots_,
       older_roots_;  ///< two generations: when one is full the older one goes

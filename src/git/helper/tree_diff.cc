@@ -142,7 +142,25 @@ Result<void> TreeDiff::directories(std::string& path, const TreePtr& before, con
   if (!keep && before) {
     WEFT_TRY(keep, odd(*before, depth));
   }
-  return keep ? sink.odd_tree(path, after->object) : Result<void>{};
+  if (!keep) return {};
+  WEFT_DO(sink.odd_tree(path, after->object));
+  std::set<Sha1> told;
+  return hollow_below(path, *after, depth, told, sink);
+}
+
+Result<void> TreeDiff::hollow_below(std::string& path, const Tree& tree, std::size_t depth, std::set<Sha1>& told,
+                                    DiffSink& sink) {
+  for (const auto& item : tree.items) {
+    if (!is_directory(item.mode)) continue;
+    WEFT_TRY(const bool empty, hollow(item.id, depth + 1));
+    if (!empty || !told.insert(item.id).second) continue;
+    WEFT_TRY(const TreePtr below, load(item.id));
+    if (below->items.empty()) continue;
+    const Appended appended(path, item.name);
+    WEFT_DO(sink.odd_tree(path, below->object));
+    WEFT_DO(hollow_below(path, *below, depth + 1, told, sink));
+  }
+  return {};
 }
 
 Result<void> TreeDiff::items(std::string& path, const TreeItem* before, const TreeItem* after,

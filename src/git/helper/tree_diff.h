@@ -2,7 +2,8 @@
 // trees that cannot be reproduced from a weft tree.
 //
 // Directories exist through what is in them: a tree without any file below it ("hollow") counts as absent, and the tree
-// holding it as odd. Duplicate names in one tree are refused (CASES C16): no weft directory can hold them.
+// holding it as odd. With an odd tree the hollow ones below it are reported, each once, but for the empty tree, whose
+// bytes everybody knows. Duplicate names in one tree are refused (CASES C16): no weft directory can hold them.
 // Memory: a cache of parsed trees (kCacheBytes) and a table of trees known to be hollow or not. Threading: one thread.
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -61,6 +63,8 @@ class TreeDiff {
   Result<TreePtr> load(const Sha1& id);
   Result<bool> hollow(const Sha1& id, std::size_t depth);
   Result<bool> odd(Tree& tree, std::size_t depth);
+  Result<void> hollow_below(std::string& path, const Tree& tree, std::size_t depth, std::set<Sha1>& told,
+                            DiffSink& sink);
   /// `before` and `after` may be null; `others` are the further parents' trees here (null where they have none).
   Result<void> directories(std::string& path, const TreePtr& before, const TreePtr& after,
                            const std::vector<TreePtr>& others, std::size_t depth, DiffSink& sink);

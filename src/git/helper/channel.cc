@@ -1,0 +1,109 @@
+#include "git/helper/channel.h"
+
+namespace weft::git::helper {
+namespace {
+
+std::string program_text() {
+  int major = 0;
+  int minor = 0;
+  int revision = 0;
+  git_libgit2_version(&major, &minor, &revision);
+  return "weft-git, libgit2 " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(revision);
+}
+
+wire::FailureKind failure_kind(Code code) {
+  switch (code) {
+    case Code::not_found:
+      return wire::FailureKind::not_repository;
+    case Code::unsupported:
+      return wire::FailureKind::unsupported;
+    case Code::damaged:
+      return wire::FailureKind::damaged;
+    case Code::invalid:
+      return wire::FailureKind::invalid;
+    default:
+      return wire::FailureKind::io;
+  }
+}
+
+}  // namespace
+
+Channel::Channel(Fd in, Fd out)
+    : in_(std::move(in)),
+      out_(std::move(out)),
+      reader_([this](std::span<char> buffer) { return read_some(in_, buffer, "weft"); }) {}
+
+Result<void> Channel::send(const wire::Message& message) {
+  wire::append_frame(pending_, message);
+  if (pending_.size() < kFlushBytes) return {};
+  return flush();
+}
+
+Result<void> Channel::flush() {
+  WEFT_DO(write_all(out_, pending_, "weft"));
+  pending_.clear();
+  return {};
+}
+
+Result<void> Channel::run(const std::function<Result<void>()>& converse) {
+  auto result = converse();
+  if (!result) {
+    const Error& error = result.error();
+    // weft may be gone already: then nobody is left to tell.
+    auto told = send(wire::Failure{failure_kind(error.code), error.message, error.hint});
+    if (told) told = flush();
+    if (!told) return told;
+  }
+  return result;
+}
+
+Result<void> Channel::send_hello() {
+  const std::string program = program_text();
+  return send(wire::Hello{wire::kVersion, program});
+}
+
+Result<std::vector<Sha1>> Channel::send_facts(const Repository& repository, wire::Presence presence) {
+  WEFT_TRY(const Repository::Facts facts, repository.facts());
+  wire::Facts message;
+  message.object_format = facts.object_format;
+  message.head = facts.head;
+  message.work_tree = facts.work_tree;
+  message.directory = facts.directory;
+  message.head_commit = facts.head_commit;
+  message.presence = presence;
+  message.shallow = facts.shallow;
+  message.partial = facts.partial;
+  WEFT_DO(send(message));
+  // weft refuses these by name; reading their refs could already fail.
+  std::vector<Sha1> tips;
+  if (facts.object_format == "sha1" && !facts.shallow && !facts.partial) {
+    WEFT_TRY(tips, send_refs(repository));
+  }
+  WEFT_DO(send(wire::RefsEnd{}));
+  WEFT_DO(flush());
+  return tips;
+}
+
+Result<std::vector<Sha1>> Channel::send_refs(const Repository& repository) {
+  std::vector<Sha1> tips;
+  WEFT_DO(repository.for_each_ref([&](const Repository::Reference& reference) -> Result<void> {
+    wire::Ref message;
+    message.name = reference.name;
+    message.target = reference.target;
+    message.kind = reference.kind;
+    message.peeled = reference.peeled;
+    std::size_t bytes = reference.name.size();
+    for (const auto& tag : reference.tags) {
+      message.tags.push_back(tag);
+      bytes += tag.size();
+    }
+    if (bytes > wire::kMaxObjectBytes) {
+      return make_error(Code::invalid, "the git tag " + quoted(reference.name) + " is too large");
+    }
+    if (reference.kind == wire::TargetKind::commit) tips.push_back(reference.peeled);
+    return send(message);
+  }));
+  return tips;
+}
+
+}  // namespace weft::git::helper

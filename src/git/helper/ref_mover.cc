@@ -1,0 +1,189 @@
+#include "git/helper/ref_mover.h"
+
+namespace weft::git::helper {
+namespace {
+
+using wire::MoveStatus;
+
+constexpr char kReflogText[] = "weft git export";
+
+struct FreeTransaction {
+  void operator()(git_transaction* transaction) const { git_transaction_free(transaction); }
+};
+struct FreeReference {
+  void operator()(git_reference* reference) const { git_reference_free(reference); }
+};
+struct FreeIndex {
+  void operator()(git_index* index) const { git_index_free(index); }
+};
+struct FreeCommit {
+  void operator()(git_commit* commit) const { git_commit_free(commit); }
+};
+struct FreeTree {
+  void operator()(git_tree* tree) const { git_tree_free(tree); }
+};
+struct FreeConfig {
+  void operator()(git_config* config) const { git_config_free(config); }
+};
+struct FreeNames {
+  void operator()(git_strarray* names) const { git_strarray_dispose(names); }
+};
+
+std::string last_error() {
+  const ::git_error* last = git_error_last();
+  return last && last->message ? last->message : "unknown error";
+}
+
+MoveResult not_done(MoveStatus status, std::string text) { return {status, Sha1{}, std::move(text)}; }
+MoveResult failed(int error) {
+  return not_done(error == GIT_ELOCKED ? MoveStatus::busy : MoveStatus::refused, last_error());
+}
+
+}  // namespace
+
+std::string RefMover::head_branch() const {
+  git_reference* raw = nullptr;
+  if (git_reference_lookup(&raw, repository_.handle(), "HEAD") != 0) return {};
+  const std::unique_ptr<git_reference, FreeReference> head(raw);
+  return git_reference_type(raw) == GIT_REFERENCE_SYMBOLIC ? git_reference_symbolic_target(raw) : std::string();
+}
+
+std::string RefMover::index_problem() const {
+  if (git_repository_state(repository_.handle()) != GIT_REPOSITORY_STATE_NONE) {
+    return "git is in the middle of a merge, rebase or the like";
+  }
+  git_config* raw = nullptr;
+  if (git_repository_config_snapshot(&raw, repository_.handle()) != 0) return last_error();
+  const std::unique_ptr<git_config, FreeConfig> config(raw);
+  int sparse = 0;
+  if (git_config_get_bool(&sparse, raw, "core.sparsecheckout") == 0 && sparse != 0) {
+    return "the git work tree is a sparse checkout";
+  }
+  return {};
+}
+
+bool RefMover::checked_out_elsewhere(const std::string& name) const {
+  git_strarray raw{};
+  if (git_worktree_list(&raw, repository_.handle()) != 0) return false;
+  const std::unique_ptr<git_strarray, FreeNames> names(&raw);
+  for (std::size_t i = 0; i < raw.count; ++i) {
+    git_reference* raw_head = nullptr;
+    // Resolved to the branch; a branch without commits is nobody's to move.
+    if (git_repository_head_for_worktree(&raw_head, repository_.handle(), raw.strings[i]) != 0) continue;
+    const std::unique_ptr<git_reference, FreeReference> head(raw_head);
+    if (name == git_reference_name(raw_head)) return true;
+  }
+  return false;
+}
+
+Result<MoveResult> RefMover::set_index(const Sha1& commit_id) const {
+  const git_oid oid = to_oid(commit_id);
+  git_commit* raw_commit = nullptr;
+  if (git_commit_lookup(&raw_commit, repository_.handle(), &oid) != 0) {
+    return library_error(Code::io, "cannot read the git commit " + commit_id.hex());
+  }
+  const std::unique_ptr<git_commit, FreeCommit> commit(raw_commit);
+  git_tree* raw_tree = nullptr;
+  if (git_commit_tree(&raw_tree, raw_commit) != 0) {
+    return library_error(Code::io, "cannot read the git tree of " + commit_id.hex());
+  }
+  const std::unique_ptr<git_tree, FreeTree> tree(raw_tree);
+  git_index* raw_index = nullptr;
+  if (git_repository_index(&raw_index, repository_.handle()) != 0) return failed(-1);
+  const std::unique_ptr<git_index, FreeIndex> index(raw_index);
+  // Entries whose content stays keep what git knows of their files.
+  for (const auto step : {+[](git_index* i, git_tree*) { return git_index_read(i, 1); },
+                          +[](git_index* i, git_tree* t) { return git_index_read_tree(i, t); },
+                          +[](git_index* i, git_tree*) { return git_index_write(i); }}) {
+    if (const int error = step(raw_index, raw_tree); error != 0) {
+      MoveResult result = failed(error);
+      result.text = "git's index cannot be written: " + result.text;
+      return result;
+    }
+  }
+  return MoveResult{};
+}
+
+Result<MoveResult> RefMover::move(const std::string& name, const Sha1& expected, const Sha1& target,
+                                  bool own_work_tree) const {
+  git_repository* repository = repository_.handle();
+  int valid = 0;
+  if (git_reference_name_is_valid(&valid, name.c_str()) != 0 || valid == 0) {
+    return not_done(MoveStatus::refused, "git cannot have a ref of that name");
+  }
+  git_transaction* raw = nullptr;
+  if (git_transaction_new(&raw, repository) != 0) return library_error(Code::io, "cannot lock git's refs");
+  const std::unique_ptr<git_transaction, FreeTransaction> transaction(raw);
+  if (const int error = git_transaction_lock_ref(raw, name.c_str()); error != 0) return failed(error);
+
+  // RM1: under the lock.
+  MoveResult result;
+  git_reference* raw_ref = nullptr;
+  const int found = git_reference_lookup(&raw_ref, repository, name.c_str());
+  const std::unique_ptr<git_reference, FreeReference> reference(raw_ref);
+  if (found != 0 && found != GIT_ENOTFOUND) return failed(found);
+  if (found == 0 && git_reference_type(raw_ref) != GIT_REFERENCE_DIRECT) {
+    return not_done(MoveStatus::refused, "it is a symbolic ref");
+  }
+  if (found == 0) result.actual = from_oid(*git_reference_target(raw_ref));
+  if (result.actual != expected) {
+    result.status = MoveStatus::changed;
+    return result;
+  }
+  const bool at_head = git_repository_is_bare(repository) == 0 && head_branch() == name;
+  if (checked_out_elsewhere(name) || (at_head && !own_work_tree)) {
+    return not_done(MoveStatus::checked_out, "a work tree has it checked out");
+  }
+  if (at_head && !target.is_zero()) {  // RM2
+    if (auto problem = index_problem(); !problem.empty()) return not_done(MoveStatus::busy, std::move(problem));
+    WEFT_TRY(MoveResult indexed, set_index(target));
+    if (indexed.status != MoveStatus::done) return indexed;
+  }
+  if (at_head && target.is_zero()) return not_done(MoveStatus::checked_out, "git's HEAD is on it");
+
+  const git_oid oid = to_oid(target);
+  int error = target.is_zero() ? git_transaction_remove(raw, name.c_str())
+                               : git_transaction_set_target(raw, name.c_str(), &oid, nullptr, kReflogText);
+  if (error == 0) error = git_transaction_commit(raw);
+  if (error != 0) {
+    MoveResult not_moved = failed(error);
+    if (at_head && !expected.is_zero()) {
+      WEFT_TRY(const MoveResult back, set_index(expected));
+      (void)back;  // the move's failure is the one to tell
+    }
+    return not_moved;
+  }
+  result.actual = target;
+  return result;
+}
+
+Result<MoveResult> RefMover::attach(const std::string& branch) const {
+  git_repository* repository = repository_.handle();
+  if (git_repository_is_bare(repository) != 0)
+    return not_done(MoveStatus::refused, "the git repository has no work tree");
+  const std::string now = head_branch();
+  if (now.empty()) return not_done(MoveStatus::refused, "git's HEAD is detached");
+  if (now == branch) return MoveResult{};
+  git_oid oid;
+  if (git_reference_name_to_id(&oid, repository, branch.c_str()) != 0) return failed(-1);
+  if (checked_out_elsewhere(branch)) return not_done(MoveStatus::checked_out, "a work tree has it checked out");
+  if (auto problem = index_problem(); !problem.empty()) return not_done(MoveStatus::busy, std::move(problem));
+  WEFT_TRY(MoveResult indexed, set_index(from_oid(oid)));
+  if (indexed.status != MoveStatus::done) return indexed;
+  if (const int error = git_repository_set_head(repository, branch.c_str()); error != 0) return failed(error);
+  MoveResult result;
+  result.actual = from_oid(oid);
+  return result;
+}
+
+Result<void> RefMover::check_out() const {
+  if (git_repository_head_unborn(repository_.handle()) != 0) return {};
+  git_checkout_options options = GIT_CHECKOUT_OPTIONS_INIT;
+  options.checkout_strategy = GIT_CHECKOUT_SAFE | GIT_CHECKOUT_RECREATE_MISSING;
+  if (git_checkout_head(repository_.handle(), &options) != 0) {
+    return library_error(Code::io, "everything is exported, but the files of the new work tree could not be written");
+  }
+  return {};
+}
+
+}  // namespace weft::git::helper

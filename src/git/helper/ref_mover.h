@@ -1,0 +1,45 @@
+// Moves refs of a git repository for an export, and keeps its own work tree's index in step.
+//
+// Invariants:
+//   RM1  A ref moves only while its lock is held and it was seen, under the lock, to hold what is expected.
+//   RM2  A branch that a work tree has checked out does not move, but in the work tree that weft keeps itself. There
+//        the index is brought to the new commit in the same step, before the branch: files are never touched, and
+//        killed in between, git shows the coming commit as staged, which repeating the export puts right.
+// Threading: one thread.
+#pragma once
+
+#include <string>
+
+#include "git/helper/repository.h"
+#include "git/wire.h"
+
+namespace weft::git::helper {
+
+struct MoveResult {
+  wire::MoveStatus status = wire::MoveStatus::done;
+  Sha1 actual;
+  std::string text;
+};
+
+class RefMover {
+ public:
+  explicit RefMover(const Repository& repository) : repository_(repository) {}
+
+  Result<MoveResult> move(const std::string& name, const Sha1& expected, const Sha1& target, bool own_work_tree) const;
+  /// HEAD names `branch` from now on, and the index is what that has.
+  Result<MoveResult> attach(const std::string& branch) const;
+  /// The files of a work tree that was made a moment ago.
+  Result<void> check_out() const;
+
+ private:
+  std::string head_branch() const;
+  /// Why the index of the work tree cannot be changed now; empty when it can.
+  std::string index_problem() const;
+  /// Whether a linked work tree has it checked out.
+  bool checked_out_elsewhere(const std::string& name) const;
+  Result<MoveResult> set_index(const Sha1& commit) const;
+
+  const Repository& repository_;
+};
+
+}  // namespace weft::git::helper
