@@ -121,6 +121,7 @@ int main(int argc, char** argv) {
     output.flush();
     return read_stdin(max_bytes);
   };
+  io.in_is_terminal = ::isatty(STDIN_FILENO) == 1;
   io.out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
   io.err_is_terminal = ::isatty(STDERR_FILENO) == 1;
   if (io.out_is_terminal) io.terminal_columns = terminal_columns();
@@ -143,7 +144,8 @@ int main(int argc, char** argv) {
   output.flush();
   if (output.problem() != 0) {
     const auto error = weft::system_error(output.problem(), "write", "standard output");
-    io.err("weft: " + error.message + "\n");
+    // A script must not take half an answer for a whole one; a person must not do again what was done.
+    io.err("weft: " + error.message + (code == 0 ? "; the command itself succeeded, only its answer is lost\n" : "\n"));
     if (code == 0) code = weft::exit_code(error.code);
   }
   return code;

@@ -2,7 +2,7 @@
 //
 // The message is settled (also in an editor) before a transaction begins or a lock is taken: a commit that is killed
 // while its editor is open leaves nothing behind but the text (CASES C1).
-#include "base/process.h"
+#include "cli/commit_message.h"
 #include "cli/output.h"
 #include "cli/text.h"
 #include "cli/work_output.h"
@@ -14,8 +14,6 @@ namespace weft::cli {
 
 namespace {
 
-constexpr std::uint64_t kMaxMessageBytes = 4u << 20;
-
 struct CommitOptions {
   std::vector<std::string> messages;
   std::optional<std::string> message_file;
@@ -26,94 +24,6 @@ struct CommitOptions {
   std::optional<std::string> changes;
   bool allow_empty = false;
 };
-
-Error empty_message() {
-  return make_error(Code::invalid, "the message is empty; nothing was recorded",
-                    "say what the change does with -m TEXT");
-}
-
-std::string environment(const Invocation& invocation, const std::string& name) {
-  const auto it = invocation.context.environment.find(name);
-  return it == invocation.context.environment.end() ? std::string() : it->second;
-}
-
-/// What the editor shows under the message: what would be recorded as things stand.
-Result<std::string> template_text(const repo::Repository& repository, const std::vector<std::string>& paths) {
-  std::string out =
-      "\n# What does this change do? Lines that begin with '#' are left out; an empty message\n"
-      "# records nothing.\n#\n";
-  if (!repository.location()) return out;
-  WEFT_TRY(const auto snapshot, repository.store().snapshot());
-  WEFT_TRY(const auto workspace, repository.workspace_in(snapshot));
-  WEFT_TRY(const auto files, repo::WorkspaceFiles::open(repository, workspace.name, workspace.root));
-  WEFT_TRY(const ObjectId tree, repo::tree_of(snapshot, workspace.head));
-  auto scan = files.scan_options();
-  scan.paths = paths;
-  WEFT_TRY(const auto status, work::status(files.tree(), snapshot, tree, scan));
-  for (const auto& entry : status.entries) {
-    out += std::string("# ") + change_letter(entry.change) + " " +
-           (entry.change == work::Change::moved ? quoted(entry.old_path) + " -> " : std::string()) +
-           quoted(entry.path) + "\n";
-  }
-  return out;
-}
-
-Result<Bytes> message_from_editor(Invocation& invocation, const repo::Repository& repository,
-                                  const std::vector<std::string>& paths) {
-  std::string editor = environment(invocation, "VISUAL");
-  if (editor.empty()) editor = environment(invocation, "EDITOR");
-  if (editor.empty()) {
-    return make_error(Code::usage, "no message given, and no editor to write one in",
-                      "give it with -m TEXT or -F FILE, or set EDITOR");
-  }
-  WEFT_TRY(const std::string shown, template_text(repository, paths));
-  FileSystem& fs = invocation.context.env.fs;
-  // Of its own name: two editors may be open on one workspace.
-  const std::string path = repository.store().directory() + "/workspaces/message-" +
-                           invocation.context.env.random.id<NodeId>().hex().substr(0, 8);
-  {
-    WEFT_TRY(const auto file, fs.open(path, OpenMode::create_new));
-    WEFT_DO(file->write_at(0, shown));
-  }
-  ProcessOptions process;
-  // EDITOR may hold arguments ("code --wait"): as everywhere, the shell takes it apart. It is the user's own setting.
-  process.argv = {"/bin/sh", "-c", editor + " \"$@\"", editor, path};
-  std::vector<std::string> variables;
-  for (const auto& [name, value] : invocation.context.environment) variables.push_back(name + "=" + value);
-  process.environment = std::move(variables);
-  process.directory = invocation.context.directory;
-  process.in = ProcessOptions::Stream::inherit;
-  WEFT_TRY(auto running, Process::start(process));
-  WEFT_TRY(const auto status, running.wait());
-  auto text = read_file(fs, path, kMaxMessageBytes);
-  (void)fs.unlink(path).has_value();
-  if (!status.ok()) {
-    return make_error(Code::refused, "the editor " + status.text() + "; nothing was recorded",
-                      "give the message with -m TEXT, or set EDITOR");
-  }
-  if (!text) return text;
-  return repo::clean_message(*text, true);
-}
-
-Result<Bytes> message_of(Invocation& invocation, const repo::Repository& repository, const CommitOptions& given,
-                         const std::vector<std::string>& paths) {
-  Bytes message;
-  if (given.message_file) {
-    if (*given.message_file == "-") {
-      WEFT_TRY(message, invocation.io.read_stdin(kMaxMessageBytes));
-    } else {
-      const std::string path = repo::absolute_path(invocation.context.directory, *given.message_file);
-      WEFT_TRY(message, read_file(invocation.context.env.fs, path, kMaxMessageBytes));
-    }
-  } else if (!given.messages.empty()) {
-    for (const std::string& part : given.messages) message += (message.empty() ? "" : "\n\n") + part;
-  } else {
-    WEFT_TRY(message, message_from_editor(invocation, repository, paths));
-  }
-  message = repo::clean_message(message, false);
-  if (message.empty()) return empty_message();
-  return message;
-}
 
 Json json_result(const repo::CommitResult& result) {
   return Json::object()
@@ -129,15 +39,19 @@ Json json_result(const repo::CommitResult& result) {
 Result<int> show(Invocation& invocation, const repo::Repository& repository, const repo::CommitResult& result,
                  const Bytes& message, bool from_list) {
   const bool left_behind = result.change && !from_list && !result.advanced && !result.ref.empty();
+  std::string behind;
+  if (left_behind) {
+    WEFT_TRY(behind, left_behind_hint(repository, result.ref));
+  }
   if (wants_json(invocation)) {
     Json json = json_result(result);
-    if (left_behind) json.set("hint", result.ref + " moved; weft land");
+    if (left_behind) json.set("hint", behind);
     emit(invocation, json);
     return 0;
   }
   show_warnings(invocation, result.status.warnings);
   if (!result.change) {
-    print(invocation, "nothing to commit\n");
+    report(invocation, "nothing to commit\n");
     return 0;
   }
   if (!invocation.common.quiet) {
@@ -145,9 +59,9 @@ Result<int> show(Invocation& invocation, const repo::Repository& repository, con
     std::string where;
     if (result.advanced) where = " (" + result.ref + ")";
     if (from_list && !result.advanced) where = " (kept as " + result.ref + ")";
-    print(invocation, paint(invocation, Style::yellow, id) + where + " " + printable(repo::subject_of(message)) + "\n");
+    print(invocation, paint(invocation, Style::id, id) + where + " " + printable(repo::subject_of(message)) + "\n");
   }
-  if (left_behind) hint(invocation, result.ref + " moved; weft land");
+  if (left_behind) hint(invocation, behind);
   return 0;
 }
 
@@ -168,13 +82,16 @@ Result<int> commit_list(Invocation& invocation, const CommitOptions& given) {
   }
   WEFT_TRY(const auto list, repo::parse_change_list(text));
   repo::ChangeListRequest request;
-  WEFT_TRY(request.message, message_of(invocation, repository, given, {}));
+  WEFT_TRY(const auto message, commit_message(invocation, repository, {given.messages, given.message_file, {}}));
+  request.message = message.text;
   request.parent = given.parent.value_or("@");
   request.advance = given.advance;
   request.author = given.author;
   request.allow_empty = given.allow_empty;
-  WEFT_TRY(const auto result, repo::commit_change_list(repository, list, request));
-  return show(invocation, repository, result, request.message, true);
+  auto result = repo::commit_change_list(repository, list, request);
+  if (!result) return keep_message(invocation, message, std::move(result).error());
+  forget_message(invocation, message);
+  return show(invocation, repository, *result, request.message, true);
 }
 
 }  // namespace
@@ -211,12 +128,16 @@ Result<int> cmd_commit(Invocation& invocation) {
   WEFT_TRY(request.paths, repo_paths(repository, given.paths));
   std::erase(request.paths, std::string());
   if (request.paths.size() != given.paths.size()) request.paths.clear();  // the top was named: everything
-  WEFT_TRY(request.message, message_of(invocation, repository, given, request.paths));
+  WEFT_TRY(const auto message,
+           commit_message(invocation, repository, {given.messages, given.message_file, request.paths}));
+  request.message = message.text;
   request.advance = given.advance;
   request.author = given.author;
   request.allow_empty = given.allow_empty;
-  WEFT_TRY(const auto result, repo::commit(repository, request));
-  return show(invocation, repository, result, request.message, false);
+  auto result = repo::commit(repository, request);
+  if (!result) return keep_message(invocation, message, std::move(result).error());
+  forget_message(invocation, message);
+  return show(invocation, repository, *result, request.message, false);
 }
 
 }  // namespace weft::cli

@@ -18,7 +18,9 @@ struct Section {
   std::string_view names[12];
 };
 constexpr Section kSections[] = {
-    {"begin", {"init", "git import", "config set", "config list", "completion", "help"}},
+    {"begin",
+     {"init", "git import", "config list", "config get", "config set", "config unset", "config edit", "config path",
+      "completion", "help"}},
     {"work in a workspace", {"status", "diff", "commit", "restore", "mv", "rm"}},
     {"look at history", {"log", "show", "ls", "cat"}},
     {"bring work together", {"land", "switch", "workspace add", "workspace list", "workspace rm"}},

@@ -57,7 +57,7 @@ Result<int> cmd_land(Invocation& invocation) {
   }
   switch (result.how) {
     case repo::LandResult::How::nothing:
-      print(invocation, result.ref + " has everything already\n");
+      report(invocation, result.ref + " has everything already\n");
       if (result.ref_before && *result.ref_before != result.head_before) {
         hint(invocation, "weft switch " + result.ref + " catches up with it");
       }
@@ -66,13 +66,13 @@ Result<int> cmd_land(Invocation& invocation) {
       if (result.after.changes.size() != 1) break;
       WEFT_TRY(const auto id, short_change(repository, result.after.changes.front()));
       // A misspelled ref is made, not found: that must not look like landing.
-      print(invocation, (result.ref_before ? result.ref + " is now at " : "made the ref " + result.ref + " at ") +
-                            paint(invocation, Style::yellow, id) + "\n");
+      report(invocation, (result.ref_before ? result.ref + " is now at " : "made the ref " + result.ref + " at ") +
+                             paint(invocation, Style::id, id) + "\n");
       break;
     }
     case repo::LandResult::How::merged: {
       WEFT_TRY(const auto id, short_change(repository, *result.change));
-      print(invocation, result.ref + " is now at " + paint(invocation, Style::yellow, id) + ", a merge\n");
+      report(invocation, result.ref + " is now at " + paint(invocation, Style::id, id) + ", a merge\n");
       break;
     }
   }

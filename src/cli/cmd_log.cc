@@ -15,9 +15,10 @@ namespace {
 struct LogOptions {
   TypedWords typed;
   std::optional<std::int64_t> count;
-  bool all = false;
+  bool all = false, no_graph = false, reverse = false, follow = false;
   LogView view;
-  std::optional<std::string> since, until, author;
+  PatchFlags flags;
+  std::optional<std::string> since, until, author, grep, format, date;
 };
 
 Result<std::optional<std::int64_t>> date_option(Invocation& invocation, const std::optional<std::string>& text) {
@@ -63,29 +64,63 @@ Result<void> add_starts(Invocation& invocation, const repo::Repository& reposito
   return {};
 }
 
+/// What the options say about showing; `log.view` filled in.
+Result<void> settle_view(Invocation& invocation, LogOptions& log) {
+  if (log.count && *log.count < 0) {
+    return make_error(Code::usage, "option -n needs a number that is not negative", "run `weft help log`");
+  }
+  if (log.view.graph && log.reverse) {
+    return make_error(Code::usage, "--graph and --reverse exclude each other", "leave out one of them");
+  }
+  const bool plain = log.no_graph || log.reverse || wants_json(invocation);
+  if (!plain && !log.view.graph) log.view.graph = settings(invocation).boolean("ui.log-graph");
+  if (log.no_graph) log.view.graph = false;
+  if (log.format) {
+    WEFT_TRY(log.view.format, ChangeFormat::parse(*log.format));
+  }
+  if (log.date) {
+    WEFT_TRY(invocation.look->date_format, DateFormat::parse(*log.date));
+  }
+  if (log.flags.any()) {
+    WEFT_TRY(log.view.patch, log.flags.options(invocation));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<int> cmd_log(Invocation& invocation) {
   LogOptions log;
   Options options("log", "Shows history, newest first: of the workspace's head, or of the versions given.");
   log.typed.declare(options, "VERSION|PATH",
-                    "where to begin (`A..B`: what B has and A has not; `A...B`: what only one has); a path");
+                    "where to begin (`A..B`: what B has and A has not; `A...B`: what only one has); paths");
   options.integer("-n,--max-count", log.count, "N", "at most N changes");
   options.flag("-g,--graph", log.view.graph, "draw the lines of history; one line a change unless -v");
+  options.flag("--no-graph", log.no_graph, "no graph, whatever `ui.log-graph` says");
   options.flag("--oneline", log.view.oneline, "one line a change");
   options.flag("-a,--all", log.all, "begin at every ref");
+  options.flag("--reverse", log.reverse, "oldest first");
   options.value("--since", log.since, "DATE", "only changes recorded then or later (`2026-11-30`, `2 days ago`)");
   options.value("--until", log.until, "DATE", "only changes recorded then or earlier");
   options.value("--author", log.author, "TEXT", "only changes whose `Name <email>` has TEXT in it, in any case");
-  options.flag("-p,--patch", log.view.patch, "with what each change did");
-  options.flag("--stat", log.view.stat, "with how much each change did");
+  options.value("--grep", log.grep, "TEXT", "only changes whose message has TEXT in it, in any case");
+  options.value("-T,--format", log.format, "FORMAT", "how a change is shown, see below");
+  options.value("--date", log.date, "FORMAT", "iso, local, relative, short, unix, or a pattern as in `%Y-%m-%d`");
+  log.flags.declare(options);
+  options.flag("-m", log.view.each_parent, "with -p and the like: merges, too, compared with each parent");
+  options.flag("--follow", log.follow, "no effect: paths are always followed");
   options.footer(
       "A path is followed through renames and moves. Merges that took it unchanged from one side are left out, and\n"
-      "only that side is followed.");
+      "only that side is followed.\n\n"
+      "FORMAT is oneline, short, medium, full, reference, or text with placeholders:\n"
+      "  %H %h  id, short id                 %an %ae %ad  author: name, e-mail, date\n"
+      "  %P %p  parents                      %cn %ce %cd  committer\n"
+      "  %T %t  tree                         %ar %at %as %aI  date as `2 days ago`, seconds, day, ISO 8601\n"
+      "  %s %b %B  subject, body, message    %D %d  refs, refs in \" (...)\"\n"
+      "  %G  the git commit it came from     %A %J %l  agent, job, Lamport time\n"
+      "  %n %% %xHH  newline, %, a byte      %C(NAME) %Creset  colours: id, ref, bold, \"bold red\", ...");
   WEFT_DO(options.parse(invocation));
-  if (log.count && *log.count < 0) {
-    return make_error(Code::usage, "option -n needs a number that is not negative", "run `weft help log`");
-  }
+  WEFT_DO(settle_view(invocation, log));
 
   WEFT_TRY(const auto repository, open_repository(invocation));
   WEFT_TRY(const auto snapshot, repository.store().snapshot());
@@ -94,6 +129,7 @@ Result<int> cmd_log(Invocation& invocation) {
   WEFT_TRY(filter.since_ns, date_option(invocation, log.since));
   WEFT_TRY(filter.until_ns, date_option(invocation, log.until));
   if (log.author) filter.author = lower_case(*log.author);
+  if (log.grep) filter.grep = lower_case(*log.grep);
   std::vector<std::string> paths = words.paths;
   // The top is everything.
   if (std::find(paths.begin(), paths.end(), std::string()) != paths.end()) paths.clear();
@@ -104,19 +140,23 @@ Result<int> cmd_log(Invocation& invocation) {
   WEFT_DO(add_starts(invocation, repository, snapshot, log, words, source));
   WEFT_TRY(auto names, ref_names(repository, snapshot));
   page(invocation);
-  LogPrinter printer(invocation, snapshot, std::move(names), log.view);
+  LogPrinter printer(invocation, snapshot, std::move(names), std::move(log.view));
 
   const auto limit = log.count ? static_cast<std::uint64_t>(*log.count) : UINT64_MAX;
   std::uint64_t shown = 0;
-  if (rewrite) {
+  if (rewrite || log.reverse) {
     std::vector<LogEntry> entries;
-    for (;;) {
+    std::uint64_t found = 0;
+    while (!log.reverse || found < limit) {
       WEFT_TRY(auto entry, source.next());
       if (!entry) break;
-      entries.push_back(std::move(*entry));
+      if (entry->shown) ++found;
+      if (entry->shown || rewrite) entries.push_back(std::move(*entry));
     }
-    for (const auto& entry : only_shown(std::move(entries))) {
-      if (shown == limit) break;
+    if (rewrite) entries = only_shown(std::move(entries));
+    if (log.reverse) std::reverse(entries.begin(), entries.end());
+    for (const auto& entry : entries) {
+      if (shown == limit || output_is_unwanted(invocation)) break;
       WEFT_DO(printer.print_entry(entry));
       ++shown;
     }

@@ -44,8 +44,9 @@ Result<int> cmd_ls(Invocation& invocation) {
   std::string typed;
   bool recursive = false, long_form = false;
   Options options("ls", "Lists the files of a version.");
-  options.positional("[VERSION:]PATH", typed,
-                     "what to list; `VERSION:` lists a version's top; without a version: of `@`", false);
+  options.positional(
+      "[VERSION:]PATH", typed,
+      "what to list; `VERSION:` lists a version's top; without a version: of `@`; or `tree:ID`, `node:ID`", false);
   options.flag("-r,--recursive", recursive, "also what is in directories below");
   options.flag("-l,--long", long_form, "kind, mode, size and content id as well");
   options.footer("Lists what is recorded, not the working tree: `weft status` compares the two.");
@@ -53,10 +54,26 @@ Result<int> cmd_ls(Invocation& invocation) {
 
   WEFT_TRY(const auto repository, open_repository(invocation));
   WEFT_TRY(const auto snapshot, repository.store().snapshot());
-  WEFT_TRY(const auto at, resolve_version_path(invocation, repository, snapshot, typed.empty() ? "." : typed));
-  WEFT_TRY(const auto top, tree::find_path(snapshot, at.tree, at.path));
+  WEFT_TRY(const auto named, find_object(invocation, repository, snapshot, typed));
+  VersionPath at;
+  std::optional<object::TreeEntry> top;
+  if (named && !named->entry) {
+    if (named->kind != object::ObjectKind::tree) {
+      return make_error(Code::invalid, quoted_always(typed) + " is a file's content", "`weft cat` prints it");
+    }
+    WEFT_TRY(top, tree::find_path(snapshot, named->id, ""));
+  } else {
+    const std::string word = named ? "@:" + named->path : typed.empty() ? std::string(".") : typed;
+    WEFT_TRY(at, resolve_version_path(invocation, repository, snapshot, word));
+    WEFT_TRY(top, tree::find_path(snapshot, at.tree, at.path));
+  }
   if (!top) {
-    return no_such_path(snapshot, at);
+    Error error = no_such_path(snapshot, at);
+    // `ls main` means a path, and who types it means a version.
+    if (typed.find(':') == std::string::npos && repo::resolve_version(repository, snapshot, typed)) {
+      error.hint = quoted_always(typed) + " is a version: `weft ls " + typed + ":` lists it";
+    }
+    return error;
   }
   page(invocation);
   JsonList list(invocation, "entries");
@@ -74,7 +91,7 @@ Result<int> cmd_ls(Invocation& invocation) {
                          entry.entry.id.hex().substr(0, kIdDigits));
     }
     const bool plain = invocation.common.zero;
-    line += paint(invocation, entry.entry.kind == object::EntryKind::directory ? Style::blue : Style::none,
+    line += paint(invocation, entry.entry.kind == object::EntryKind::directory ? Style::path : Style::none,
                   shown_path(invocation, shown));
     if (!plain) line += mark(entry.entry.kind);
     print(invocation, line.append(line_end(invocation)));

@@ -122,9 +122,9 @@ Result<int> cmd_ref_list(Invocation& invocation) {
       WEFT_TRY(const auto change, snapshot.change(ref.value.version.changes.front()));
       subject_text = " " + printable(subject(change.message));
     }
-    print(invocation, fmt::format("{}{} {}{}{}", paint(invocation, Style::green, ref.name),
+    print(invocation, fmt::format("{}{} {}{}{}", paint(invocation, Style::ref, ref.name),
                                   std::string(width - display_width(ref.name), ' '),
-                                  paint(invocation, Style::yellow, version), subject_text, line_end(invocation)));
+                                  paint(invocation, Style::id, version), subject_text, line_end(invocation)));
   }
   return 0;
 }
@@ -187,9 +187,9 @@ Result<int> cmd_ref_set(Invocation& invocation) {
   WEFT_TRY(const auto now, short_version(after_snapshot, target.version));
   if (moved.before) {
     WEFT_TRY(const auto was, short_version(after_snapshot, moved.before->version));
-    print(invocation, fmt::format("{}: {} -> {}\n", name, was, now));
+    report(invocation, fmt::format("{}: {} -> {}\n", name, was, now));
   } else {
-    print(invocation, fmt::format("{}: new, {}\n", name, now));
+    report(invocation, fmt::format("{}: new, {}\n", name, now));
   }
   return 0;
 }
@@ -228,7 +228,7 @@ Result<int> cmd_ref_delete(Invocation& invocation) {
   } else {
     WEFT_TRY(const auto after_snapshot, repository.store().snapshot());
     WEFT_TRY(const auto was, short_version(after_snapshot, before->version));
-    print(invocation, fmt::format("{}: deleted, stood at {}\n", name, was));
+    report(invocation, fmt::format("{}: deleted, stood at {}\n", name, was));
   }
   return 0;
 }

@@ -24,7 +24,7 @@ Result<int> cmd_restore(Invocation& invocation) {
     return 0;
   }
   show_warnings(invocation, result.report.warnings);
-  print(invocation, "restored " + counted(result.report.written + result.report.removed, "file") + "\n");
+  report(invocation, "restored " + counted(result.report.written + result.report.removed, "file") + "\n");
   return 0;
 }
 

@@ -26,7 +26,7 @@ Result<int> cmd_rm(Invocation& invocation) {
     return 0;
   }
   show_warnings(invocation, result.report.warnings);
-  print(invocation, "removed " + counted(result.report.removed, "file") + "\n");
+  report(invocation, "removed " + counted(result.report.removed, "file") + "\n");
   return 0;
 }
 

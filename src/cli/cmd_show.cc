@@ -1,22 +1,41 @@
-// show: changes, and what they did.
+// show: changes, and what they did; and contents by id.
 
+#include <utility>
+
+#include "cli/format.h"
 #include "cli/output.h"
 #include "cli/patch.h"
 #include "cli/text.h"
 #include "cli/words.h"
 #include "object/tree.h"
+#include "tree/tree.h"
 
 namespace weft::cli {
 namespace {
 
-Result<Json> json_shown(const store::Snapshot& snapshot, const ChangeId& id, const object::Change& change,
-                        const RefNames& names, const PatchOptions& options) {
-  Json out = json_change(id, change, names);
-  ObjectId before = object::empty_tree_id();
-  if (!change.parents.empty()) {
-    WEFT_TRY(const auto parent, snapshot.change_summary(change.parents.front()));
-    before = parent.tree;
+struct ShowOptions {
+  TypedWords typed;
+  PatchFlags flags;
+  std::optional<std::int64_t> parent;
+  bool each_parent = false;
+  std::optional<std::string> format;
+};
+
+/// Which parents to compare with, from 1.
+Result<std::vector<std::size_t>> parents_to_compare(const object::Change& change, const ShowOptions& options) {
+  if (options.parent) {
+    if (*options.parent < 1) return make_error(Code::usage, "--parent counts from 1", "run `weft help show`");
+    return std::vector<std::size_t>{static_cast<std::size_t>(*options.parent)};
   }
+  std::vector<std::size_t> out = {1};
+  for (std::size_t at = 2; options.each_parent && at <= change.parents.size(); ++at) out.push_back(at);
+  return out;
+}
+
+Result<Json> json_shown(const store::Snapshot& snapshot, const ChangeId& id, const object::Change& change,
+                        const RefNames& names, const PatchOptions& options, std::size_t parent) {
+  Json out = json_change(id, change, names);
+  WEFT_TRY(const auto before, parent_tree(snapshot, change, parent));
   WEFT_TRY(const auto differences, selected_differences(snapshot, before, change.tree, options));
   Json files = Json::array();
   for (const auto& difference : differences) {
@@ -26,54 +45,145 @@ Result<Json> json_shown(const store::Snapshot& snapshot, const ChangeId& id, con
   return out.set("files", files);
 }
 
+/// A blob as it is, a tree as a list of names.
+Result<void> show_object(Invocation& invocation, const store::Snapshot& snapshot, const NamedObject& named) {
+  if (wants_json(invocation)) {
+    return make_error(Code::usage, "with --json, `show` shows changes only", "`weft cat` and `weft ls` show contents");
+  }
+  if (named.kind == object::ObjectKind::tree) {
+    return tree::walk(snapshot, named.id, "", [&](const tree::PathEntry& at) -> Result<bool> {
+      const bool directory = at.entry.kind == object::EntryKind::directory;
+      print(invocation, paint(invocation, directory ? Style::path : Style::none, shown_path(invocation, at.path)) +
+                            (directory ? "/" : "") + std::string(line_end(invocation)));
+      return false;
+    });
+  }
+  WEFT_TRY(const auto source, snapshot.open_blob(named.id));
+  std::string piece(256 << 10, '\0');
+  for (;;) {
+    WEFT_TRY(const std::size_t got, source->read(piece));
+    if (got == 0) return {};
+    print(invocation, std::string_view(piece).substr(0, got));
+  }
+}
+
+class Shower {
+ public:
+  Shower(Invocation& invocation, const store::Snapshot& snapshot, const ShowOptions& options, PatchOptions patch,
+         RefNames names, std::optional<ChangeFormat> format)
+      : invocation_(invocation),
+        snapshot_(snapshot),
+        options_(options),
+        patch_(std::move(patch)),
+        names_(std::move(names)),
+        format_(std::move(format)),
+        list_(invocation, "changes") {}
+
+  Result<void> show(const ChangeId& id) {
+    WEFT_TRY(const auto change, snapshot_.change(id));
+    WEFT_TRY(const auto parents, parents_to_compare(change, options_));
+    for (const auto parent : parents) WEFT_DO(show(id, change, parent, parents.size() > 1));
+    return {};
+  }
+  void separate() {
+    if (std::exchange(any_, true) && !wants_json(invocation_)) print(invocation_, "\n");
+  }
+  bool any() const { return any_; }
+  void finish() {
+    if (wants_json(invocation_)) list_.finish();
+  }
+
+ private:
+  Result<void> show(const ChangeId& id, const object::Change& change, std::size_t parent, bool several) {
+    if (wants_json(invocation_)) {
+      any_ = true;
+      WEFT_TRY(const auto json, json_shown(snapshot_, id, change, names_, patch_, parent));
+      list_.add(json);
+      return {};
+    }
+    if (!format_ || format_->spaced()) separate();
+    any_ = true;
+    std::string text;
+    if (format_) {
+      WEFT_TRY(text, format_->text(invocation_, snapshot_, id, change, names_));
+      if (!text.ends_with('\n')) text += '\n';
+    } else {
+      text = change_text(invocation_, snapshot_, id, change, names_);
+    }
+    if (several) {
+      WEFT_TRY(const auto from, repo::short_id(snapshot_, object::ObjectKind::change, change.parents[parent - 1]));
+      text += paint(invocation_, Style::heading, "from parent " + std::to_string(parent) + ", " + from) + "\n";
+    }
+    print(invocation_, text);
+    bool first = true;
+    return write_change_patch(invocation_, snapshot_, change, patch_, parent, [&](std::string_view shown) {
+      if (std::exchange(first, false)) print(invocation_, "\n");
+      print(invocation_, shown);
+    });
+  }
+
+  Invocation& invocation_;
+  const store::Snapshot& snapshot_;
+  const ShowOptions& options_;
+  PatchOptions patch_;
+  RefNames names_;
+  std::optional<ChangeFormat> format_;
+  JsonList list_;
+  bool any_ = false;
+};
+
 }  // namespace
 
 Result<int> cmd_show(Invocation& invocation) {
-  TypedWords typed;
-  bool stat = false, names_only = false, name_status = false;
-  std::optional<std::int64_t> context;
+  ShowOptions show;
   Options options("show", "Shows changes and what they did to their first parent's files.");
-  typed.declare(options, "VERSION|PATH", "what to show (`@` without any); only these paths of it");
-  options.flag("--stat", stat, "how many lines of each file changed");
-  options.flag("--name-only", names_only, "only the names of changed files");
-  options.flag("--name-status", name_status, "names, with A, M, D, R or T in front");
-  options.integer("-U,--unified", context, "N", "N lines of context (3)");
+  show.typed.declare(options, "VERSION|PATH",
+                     "what to show (`@` without any), also `blob:ID`, `tree:ID`, `node:ID`; only these paths of it");
+  show.flags.declare(options);
+  options.integer("--parent", show.parent, "N", "compare a merge with its N-th parent");
+  options.flag("-m", show.each_parent, "compare a merge with each of its parents");
+  options.value("-T,--format", show.format, "FORMAT", "how changes are shown (`weft help log`)");
   WEFT_DO(options.parse(invocation));
-  PatchOptions patch;
-  WEFT_TRY(patch, patch_options(stat, names_only, name_status, context));
+  WEFT_TRY(auto patch, show.flags.options(invocation));
+  std::optional<ChangeFormat> format;
+  if (show.format) {
+    WEFT_TRY(format, ChangeFormat::parse(*show.format));
+  }
 
   WEFT_TRY(const auto repository, open_repository(invocation));
   WEFT_TRY(const auto snapshot, repository.store().snapshot());
-  WEFT_TRY(auto words, sort_words(invocation, repository, snapshot, typed));
+  std::vector<NamedObject> objects;
+  std::vector<std::string> others;
+  for (auto& word : show.typed.words) {
+    WEFT_TRY(auto named, find_object(invocation, repository, snapshot, word));
+    if (named) {
+      objects.push_back(*std::move(named));
+    } else {
+      others.push_back(std::move(word));
+    }
+  }
+  show.typed.words = std::move(others);
+  WEFT_TRY(auto words, sort_words(invocation, repository, snapshot, show.typed));
   patch.paths = words.paths;
-  if (words.versions.empty()) {
+  if (words.versions.empty() && objects.empty()) {
     WEFT_TRY(auto head, resolve(invocation, repository, snapshot, "@"));
     words.versions.push_back({"@", std::move(head)});
   }
-  WEFT_TRY(const auto names, ref_names(repository, snapshot));
+  WEFT_TRY(auto names, ref_names(repository, snapshot));
   page(invocation);
-  JsonList list(invocation, "changes");
-  bool any = false;
+  Shower shower(invocation, snapshot, show, std::move(patch), std::move(names), std::move(format));
+  for (const auto& object : objects) {
+    shower.separate();
+    WEFT_DO(show_object(invocation, snapshot, object));
+  }
   for (const auto& named : words.versions) {
     if (named.range_start) {
       return make_error(Code::usage, "`weft show` shows versions, not ranges", "`weft log -p A..B` shows all between");
     }
-    for (const auto& id : named.resolved.version.changes) {
-      WEFT_TRY(const auto change, snapshot.change(id));
-      if (wants_json(invocation)) {
-        WEFT_TRY(const auto json, json_shown(snapshot, id, change, names, patch));
-        list.add(json);
-      } else {
-        std::string text = (any ? "\n" : "") + change_text(invocation, snapshot, id, change, names);
-        WEFT_TRY(const auto shown, change_patch(invocation, snapshot, change, patch));
-        if (!shown.empty()) text += "\n" + shown;
-        print(invocation, text);
-      }
-      any = true;
-    }
+    for (const auto& id : named.resolved.version.changes) WEFT_DO(shower.show(id));
   }
-  if (wants_json(invocation)) list.finish();
-  if (!any) notice(invocation, "there is no change yet");
+  shower.finish();
+  if (!shower.any()) notice(invocation, "there is no change yet");
   return 0;
 }
 

@@ -36,18 +36,18 @@ std::string_view relation_word(const Relation& relation) {
 
 void print_head(Invocation& invocation, const repo::Repository::Workspace& workspace, const Relation& relation,
                 const std::string& head) {
-  std::string line = "workspace " + quoted(workspace.name) + " at " + paint(invocation, Style::yellow, head);
+  std::string line = "workspace " + quoted(workspace.name) + " at " + paint(invocation, Style::id, head);
   const std::string& follow = workspace.record.follow;
   if (follow.empty()) {
     line += ", following nothing";
   } else if (relation.head_in_ref && relation.ref_in_head) {
-    line += ", even with " + paint(invocation, Style::green, follow);
+    line += ", even with " + paint(invocation, Style::ref, follow);
   } else if (relation.head_in_ref) {
-    line += ", behind " + paint(invocation, Style::green, follow) + " (`weft switch " + follow + "` catches up)";
+    line += ", behind " + paint(invocation, Style::ref, follow) + " (`weft switch " + follow + "` catches up)";
   } else if (relation.ref_in_head) {
-    line += ", ahead of " + paint(invocation, Style::green, follow) + " (`weft land` moves it here)";
+    line += ", ahead of " + paint(invocation, Style::ref, follow) + " (`weft land` moves it here)";
   } else {
-    line += ", apart from " + paint(invocation, Style::green, follow) + " (`weft land` merges)";
+    line += ", apart from " + paint(invocation, Style::ref, follow) + " (`weft land` merges)";
   }
   print(invocation, line + "\n");
 }
@@ -82,7 +82,7 @@ Result<int> cmd_status(Invocation& invocation) {
   if (scan.paths.size() != typed.size()) scan.paths.clear();  // the top was named: everything
   WEFT_TRY(const auto status, work::status(files.tree(), snapshot, tree, scan));
   WEFT_TRY(const auto relation, relation_of(snapshot, workspace));
-  const auto standing = repo::require_files_at_head(state, workspace);
+  const auto standing = repo::require_files_at_head(repository, state, workspace);
   const int code = exit_code && !status.entries.empty() ? 1 : 0;
 
   if (wants_json(invocation)) {
@@ -98,7 +98,7 @@ Result<int> cmd_status(Invocation& invocation) {
                     .set("files_at", json_version(state.at))
                     .set("head_was_moved", state.head_was_moved)
                     .set("moved_by", state.mover ? Json(state.mover->operation.hex()) : Json(nullptr))
-                    .set("interrupted", state.towards.has_value())
+                    .set("interrupted", state.towards.has_value() && (standing || standing.error().code != Code::busy))
                     .set("clean", status.entries.empty());
     Json list_of_ignored = Json::array();
     for (const auto& path : status.ignored) list_of_ignored.push(path);
@@ -117,8 +117,8 @@ Result<int> cmd_status(Invocation& invocation) {
   }
   for (const auto& entry : status.entries) print(invocation, entry_line(invocation, entry));
   for (const auto& path : status.ignored) {
-    print(invocation,
-          paint(invocation, Style::dim, "!") + " " + shown_path(invocation, path) + std::string(line_end(invocation)));
+    print(invocation, paint(invocation, Style::faint, "!") + " " + shown_path(invocation, path) +
+                          std::string(line_end(invocation)));
   }
   if (status.entries.empty() && !invocation.common.zero) print(invocation, "no changes\n");
   show_warnings(invocation, status.warnings);

@@ -35,8 +35,8 @@ Result<int> cmd_switch(Invocation& invocation) {
   }
   WEFT_TRY(const auto snapshot, repository.store().snapshot());
   WEFT_TRY(const auto shown, short_version(snapshot, result->after));
-  print(invocation, "now at " + paint(invocation, Style::yellow, shown) +
-                        (result->follow.empty() ? std::string() : ", following " + result->follow) + "\n");
+  report(invocation, "now at " + paint(invocation, Style::id, shown) +
+                         (result->follow.empty() ? std::string() : ", following " + result->follow) + "\n");
   show_warnings(invocation, result->report.warnings);
   if (result->rescue)
     hint(invocation, "what was overwritten is on " + result->rescue->ref + "; weft undo brings it back");

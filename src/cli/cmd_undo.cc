@@ -42,24 +42,27 @@ Result<int> run_undo(Invocation& invocation, repo::UndoRequest request) {
       result.undone.id.hex().substr(0, kOperationDigits) + " \"" + printable(result.undone.label) + "\"";
   if (by_change) {
     WEFT_TRY(const auto id, short_change(repository, *result.change));
-    print(invocation, std::string(request.redo ? "took back " : "undid ") + what + " by the inverse change " +
-                          paint(invocation, Style::yellow, id) + ": others have moved on from it\n");
+    report(invocation, std::string(request.redo ? "took back " : "undid ") + what + " by the inverse change " +
+                           paint(invocation, Style::id, id) + ": others have moved on from it\n");
   } else {
-    print(invocation, std::string(request.redo ? "took back " : "undid ") + what + "\n");
+    report(invocation, std::string(request.redo ? "took back " : "undid ") + what + "\n");
     WEFT_TRY(const auto snapshot, repository.store().snapshot());
     for (const auto& move : result.moves) {
       std::string after = "gone";
       if (move.after) {
         WEFT_TRY(after, short_version(snapshot, move.after->version));
       }
-      print(invocation, "  " + paint(invocation, Style::green, move.ref) + " is " +
-                            (move.after ? "at " + paint(invocation, Style::yellow, after) : after) + "\n");
+      report(invocation, "  " + paint(invocation, Style::ref, move.ref) + " is " +
+                             (move.after ? "at " + paint(invocation, Style::id, after) : after) + "\n");
     }
   }
-  for (const auto& note : result.notes) print(invocation, note + "\n");
+  for (const auto& note : result.notes) report(invocation, note + "\n");
   show_warnings(invocation, result.report.warnings);
   if (result.rescue) hint(invocation, "what the files held before is on " + result.rescue->ref);
-  if (left_behind) hint(invocation, result.follow + " moved; weft land");
+  if (left_behind) {
+    WEFT_TRY(const auto behind, left_behind_hint(repository, result.follow));
+    hint(invocation, behind);
+  }
   return 0;
 }
 

@@ -84,7 +84,7 @@ Result<int> cmd_repair(Invocation& invocation) {
     emit(invocation, Json::object().set("done", json_words(report.done)).set("given_up", json_words(report.given_up)));
     return 0;
   }
-  for (const auto& line : report.done) print(invocation, printable(line) + "\n");
+  for (const auto& line : report.done) weft::cli::report(invocation, printable(line) + "\n");
   for (const auto& line : report.given_up) {
     print(invocation, paint(invocation, Style::red, "given up:") + " " + printable(line) + "\n");
   }

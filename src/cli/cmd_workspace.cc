@@ -36,9 +36,9 @@ Result<int> cmd_workspace_add(Invocation& invocation) {
   }
   WEFT_TRY(const auto snapshot, repository.store().snapshot());
   WEFT_TRY(const auto head, short_version(snapshot, added->head));
-  print(invocation, "workspace " + quoted(added->name) + " is at " + quoted(added->path) + ", version " +
-                        paint(invocation, Style::yellow, head) +
-                        (added->follow.empty() ? std::string() : ", following " + added->follow) + "\n");
+  report(invocation, "workspace " + quoted(added->name) + " is at " + quoted(added->path) + ", version " +
+                         paint(invocation, Style::id, head) +
+                         (added->follow.empty() ? std::string() : ", following " + added->follow) + "\n");
   show_warnings(invocation, added->report.warnings);
   return 0;
 }
@@ -72,8 +72,8 @@ Result<int> cmd_workspace_list(Invocation& invocation) {
   for (const auto& each : all) {
     WEFT_TRY(const auto head, short_version(snapshot, each.head));
     std::string line = each.name == current ? "* " : "  ";
-    line += paint(invocation, Style::cyan, each.name) + std::string(width - display_width(each.name) + 2, ' ');
-    line += paint(invocation, Style::yellow, head) + "  ";
+    line += paint(invocation, Style::head, each.name) + std::string(width - display_width(each.name) + 2, ' ');
+    line += paint(invocation, Style::id, head) + "  ";
     line += each.record.follow.empty() ? "-" : each.record.follow;
     line += "  " + (each.record.path.empty() ? std::string("-") : shown_path(invocation, each.record.path));
     if (!each.present) line += paint(invocation, Style::red, "  (gone)");
@@ -113,10 +113,10 @@ Result<int> cmd_workspace_rm(Invocation& invocation) {
                          .set("operation", removed.operation.hex()));
     return 0;
   }
-  print(invocation, "removed workspace " + quoted(removed.name) +
-                        (removed.files_removed ? " and its files at " + quoted(removed.path) : std::string()) + "\n");
+  report(invocation, "removed workspace " + quoted(removed.name) +
+                         (removed.files_removed ? " and its files at " + quoted(removed.path) : std::string()) + "\n");
   for (const auto& ref : removed.kept) {
-    print(invocation, "  what was only there is kept on " + paint(invocation, Style::green, ref) + "\n");
+    report(invocation, "  what was only there is kept on " + paint(invocation, Style::ref, ref) + "\n");
   }
   if (!removed.ignored.empty()) notice(invocation, counted(removed.ignored.size(), "ignored path") + " went with it");
   if (!removed.files_note.empty()) notice(invocation, "no file was touched: " + removed.files_note);

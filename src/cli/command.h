@@ -23,6 +23,7 @@ struct Io {
   std::function<void(std::string_view)> out;
   std::function<void(std::string_view)> err;
   std::function<Result<Bytes>(std::uint64_t max_bytes)> read_stdin;
+  bool in_is_terminal = false;
   bool out_is_terminal = false;
   bool err_is_terminal = false;
   int terminal_columns = 80;
@@ -35,12 +36,16 @@ int run(const Io& io, const repo::Context& context, std::span<const std::string>
 
 /// Options every command has: -C DIR, -q, -v, --color WHEN, --no-pager, --json, --json-lines, -0, --help; before or
 /// after the verb.
+enum class ColorWhen : std::uint8_t { automatic, always, never };
 struct CommonOptions {
-  bool quiet = false, verbose = false, json = false, json_lines = false, zero = false, color = false, no_pager = false;
+  bool quiet = false, verbose = false, json = false, json_lines = false, zero = false, no_pager = false;
+  std::optional<ColorWhen> color;  ///< absent: the user's configuration decides
 };
 
 /// Where output goes once it may be long (output.cc).
 class PagerSink;
+/// What settings and terminal say about how it looks (cli/look.h).
+class Look;
 
 /// What a command says about itself (cli/description.h).
 struct Description;
@@ -60,6 +65,7 @@ struct Invocation {
   std::optional<std::string> help;   ///< set by Options::parse when --help was asked for
   Description* describe = nullptr;   ///< when set, Options::parse fills it in and goes no further
   std::vector<std::string> notices;  ///< collected for the envelope
+  std::unique_ptr<Look> look;
   std::unique_ptr<PagerSink> pager;
   bool pager_left = false;
 };
@@ -76,6 +82,9 @@ class Options {
   void value(std::string names, std::string& value, std::string metavar, std::string help, bool* given = nullptr);
   void value(std::string names, std::optional<std::string>& value, std::string metavar, std::string help);
   void integer(std::string names, std::optional<std::int64_t>& value, std::string metavar, std::string help);
+  /// "--tool" or "--tool=NAME", never "--tool NAME": `implied` is what it means without a value.
+  void optional_value(std::string names, std::optional<std::string>& value, std::string metavar, std::string implied,
+                      std::string help);
   void values(std::string names, std::vector<std::string>& value, std::string metavar, std::string help);
   void positional(std::string name, std::string& value, std::string help, bool required);
   /// Takes the rest; declared last.

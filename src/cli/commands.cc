@@ -29,13 +29,16 @@ namespace weft::cli {
   X("undo", cmd_undo, "take back an operation")                                       \
   X("redo", cmd_redo, "take back an undo")                                            \
   X("op log", cmd_op_log, "list operations, newest first")                            \
+  X("config get", cmd_config_get, "print a setting")                                  \
   X("config set", cmd_config_set, "set a value in your configuration")                \
+  X("config unset", cmd_config_unset, "take a value out of your configuration")       \
   X("config list", cmd_config_list, "list your configuration")                        \
+  X("config edit", cmd_config_edit, "open your configuration in your editor")         \
+  X("config path", cmd_config_path, "print where your configuration is")              \
   X("verify", cmd_verify, "check the store")                                          \
   X("repair", cmd_repair, "rebuild what can be rebuilt")                              \
   X("git import", cmd_git_import, "bring in a git repository's history")              \
   X("completion", cmd_completion, "print a completion script for your shell")         \
-  X("git export", cmd_git_export, "write history into a git repository")              \
   X("help", cmd_help, "show how to use weft")
 
 #define WEFT_DECLARE(name, function, summary) Result<int> function(Invocation& invocation);

@@ -15,11 +15,17 @@
 
 namespace weft::cli {
 
+struct GraphLook {
+  /// May wrap the characters of a line of history in colour: every line keeps its number from the merge or head it
+  /// begins at to where it ends, wherever it moves. Null: no colour.
+  std::function<std::string(std::size_t line, std::string_view text)> paint;
+  bool unicode = false;     ///< box characters instead of | \\ / _ -
+  std::size_t columns = 0;  ///< lines of `text` are cut to fit into so many; 0: never
+};
+
 class Graph {
  public:
-  /// `paint(column, text)` may wrap one line's characters in colour; null: none.
-  using Paint = std::function<std::string(std::size_t column, std::string_view text)>;
-  explicit Graph(Paint paint = {}, std::string node = "*") : paint_(std::move(paint)), node_(std::move(node)) {}
+  explicit Graph(GraphLook look = {}) : look_(std::move(look)) {}
 
   /// One entry: the lines of `text` beside the graph, each ending with a newline. `parents`: those still to come.
   std::string entry(const ChangeId& id, const std::vector<ChangeId>& parents, std::string_view text);
@@ -30,9 +36,14 @@ class Graph {
 
   std::vector<Row> rows_for(const ChangeId& id, const std::vector<ChangeId>& parents, std::size_t& node_row);
 
-  Paint paint_;
-  std::string node_;
-  std::vector<ChangeId> columns_;
+  struct Lane {
+    ChangeId id;
+    std::size_t color = 0;
+  };
+
+  GraphLook look_;
+  std::vector<Lane> lanes_;
+  std::size_t next_color_ = 0;
 };
 
 }  // namespace weft::cli

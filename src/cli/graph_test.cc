@@ -141,10 +141,32 @@ TEST(Graph, LinesOfTextStandBesideTheEdges) {
 )");
 }
 
-TEST(Graph, ColoursWrapOnlyWhatIsDrawn) {
-  Graph graph(
-      [](std::size_t column, std::string_view text) { return "<" + std::to_string(column) + std::string(text) + ">"; });
-  EXPECT_EQ(graph.entry(id('A'), {id('B'), id('C')}, "A\n"), "<0*>   A\n<0|><1\\>\n");
+std::string numbered(std::size_t line, std::string_view text) {
+  return "<" + std::to_string(line) + std::string(text) + ">";
+}
+
+TEST(Graph, ColoursWrapOnlyWhatIsDrawnAndFollowALine) {
+  Graph graph({numbered, false, 0});
+  EXPECT_EQ(graph.entry(id('A'), {id('B'), id('C')}, "A\n"), "*   A\n<0|><1\\>\n");
+  EXPECT_EQ(graph.entry(id('B'), {id('D'), id('E')}, "B\n"), "*   <1|> B\n<0|><2\\> <1\\>\n");
+  // The line to C has moved a column to the right, and is still line 1.
+  EXPECT_EQ(graph.entry(id('C'), {}, "C\n"), "<0|> <2|> * C\n");
+  EXPECT_EQ(graph.entry(id('E'), {id('D')}, "E\n"), "<0|> * E\n<0|><2/>\n");
+  EXPECT_EQ(graph.entry(id('D'), {}, "D\n"), "* D\n");
+}
+
+TEST(Graph, InBoxCharacters) {
+  Graph graph({{}, true, 0});
+  EXPECT_EQ(graph.entry(id('A'), {id('B'), id('C'), id('D')}, "A\n"), "\u25cf\u2500\u256e   A\n\u2502\u2572 \u2572\n");
+}
+
+TEST(Graph, TextIsCutToTheTerminal) {
+  Graph graph({{}, false, 30});
+  EXPECT_EQ(graph.entry(id('A'), {}, "A line that is too long for it\n"), "* A line that is too long for \u2026\n");
+  EXPECT_EQ(graph.entry(id('A'), {}, "\x1b[33m\u00fc\x1b[m line that fits well enough\n"),
+            "* \x1b[33m\u00fc\x1b[m line that fits well enough\n");
+  EXPECT_EQ(graph.entry(id('A'), {}, "A line that ends in \x1b[33myellow words\x1b[m\n"),
+            "* A line that ends in \x1b[33myellow \u2026\x1b[m\n");
 }
 
 }  // namespace

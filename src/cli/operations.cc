@@ -43,8 +43,8 @@ Result<void> print_move(Invocation& invocation, const store::Snapshot& snapshot,
     return {};
   }
   WEFT_TRY(const auto after, value_text(snapshot, record.after));
-  print(invocation, fmt::format("{} {} {} {}\n", paint(invocation, Style::yellow, after),
-                                paint(invocation, Style::cyan, fmt::format("@{{{}}}", index)),
+  print(invocation, fmt::format("{} {} {} {}\n", paint(invocation, Style::id, after),
+                                paint(invocation, Style::head, fmt::format("@{{{}}}", index)),
                                 local_date_text(invocation, record.time_ns).substr(0, 19), printable(record.label)));
   return {};
 }
@@ -72,7 +72,7 @@ Json json_operation(Invocation& invocation, const store::Operation& operation) {
 Result<std::string> operation_text(Invocation& invocation, const store::Snapshot& snapshot,
                                    const store::Operation& operation) {
   std::string out =
-      fmt::format("{} {} {:<12} {}\n", paint(invocation, Style::yellow, operation.id.hex().substr(0, kOperationDigits)),
+      fmt::format("{} {} {:<12} {}\n", paint(invocation, Style::id, operation.id.hex().substr(0, kOperationDigits)),
                   local_date_text(invocation, operation.time_ns).substr(0, 19),
                   operation.workspace.empty() ? "-" : operation.workspace, printable(operation.label));
   if (!invocation.common.verbose) return out;

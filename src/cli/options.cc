@@ -21,7 +21,11 @@ struct Text {
   std::string* value;
   bool* given;
 };
-using Target = std::variant<bool*, Text, Optional, std::optional<std::int64_t>*, std::vector<std::string>*>;
+struct Implied {
+  std::optional<std::string>* value;
+  std::string without;  ///< what it means without a value
+};
+using Target = std::variant<bool*, Text, Optional, Implied, std::optional<std::int64_t>*, std::vector<std::string>*>;
 
 struct Option {
   char letter = 0;
@@ -30,7 +34,16 @@ struct Option {
   std::string help;
   Target target;
 
-  bool takes_value() const { return !std::holds_alternative<bool*>(target); }
+  /// Needs one: in the next word where it is not behind `=`.
+  bool takes_value() const { return !std::holds_alternative<bool*>(target) && !implied(); }
+  const Implied* implied() const { return std::get_if<Implied>(&target); }
+  void set() const {
+    if (const auto* optional = implied()) {
+      *optional->value = optional->without;
+    } else {
+      *std::get<bool*>(target) = true;
+    }
+  }
   std::string shown() const { return name.empty() ? std::string("-") + letter : "--" + name; }
 };
 
@@ -110,6 +123,8 @@ struct Options::State {
       if (text->given != nullptr) *text->given = true;
     } else if (const auto* optional = std::get_if<Optional>(&option.target)) {
       *optional->value = std::move(value);
+    } else if (const auto* implied = option.implied()) {
+      *implied->value = std::move(value);
     } else if (const auto* list = std::get_if<std::vector<std::string>*>(&option.target)) {
       (*list)->push_back(std::move(value));
     } else if (const auto* integer = std::get_if<std::optional<std::int64_t>*>(&option.target)) {
@@ -156,9 +171,11 @@ struct Options::State {
                               [&](const Option& one) { return one.name == candidates.front(); });
     }
     if (!option->takes_value()) {
-      if (equals != std::string_view::npos) return usage("option " + option->shown() + " takes no value");
-      *std::get<bool*>(option->target) = true;
-      return true;
+      if (equals == std::string_view::npos) {
+        option->set();
+        return true;
+      }
+      if (option->implied() == nullptr) return usage("option " + option->shown() + " takes no value");
     }
     if (equals != std::string_view::npos) {
       WEFT_DO(assign(*option, std::string(word.substr(equals + 1))));
@@ -190,7 +207,7 @@ struct Options::State {
         continue;
       }
       if (!option->takes_value()) {
-        *std::get<bool*>(option->target) = true;
+        option->set();
         continue;
       }
       if (at + 1 < word.size()) return assign(*option, word.substr(at + 1));
@@ -246,6 +263,11 @@ void Options::value(std::string names, std::string& value, std::string metavar, 
 }
 void Options::value(std::string names, std::optional<std::string>& value, std::string metavar, std::string help) {
   state_->options.push_back(make_option(names, std::move(metavar), std::move(help), Optional{&value}));
+}
+void Options::optional_value(std::string names, std::optional<std::string>& value, std::string metavar,
+                             std::string implied, std::string help) {
+  state_->options.push_back(
+      make_option(names, "[=" + metavar + "]", std::move(help), Implied{&value, std::move(implied)}));
 }
 void Options::integer(std::string names, std::optional<std::int64_t>& value, std::string metavar, std::string help) {
   state_->options.push_back(make_option(names, std::move(metavar), std::move(help), &value));

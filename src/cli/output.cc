@@ -30,11 +30,24 @@ Json meta(const Invocation& invocation) {
   return out;
 }
 
+/// All that goes to stderr: a line of progress makes room for it.
+void put_err(const Invocation& invocation, const std::string& text) {
+  if (std::exchange(invocation.look->progress_shown, false)) invocation.io.err("\r\x1b[K");
+  invocation.io.err(text);
+}
+
+std::string painted(const Invocation& invocation, Style style, std::string_view text, bool on_stderr) {
+  if (style == Style::none || text.empty() || !invocation.look->colors(invocation, on_stderr)) return std::string(text);
+  const auto code = invocation.look->code(invocation, style);
+  return code.empty() ? std::string(text) : fmt::format("\x1b[{}m{}\x1b[m", code, text);
+}
+
 void put_envelope(Invocation& invocation, const Json& json) { print(invocation, json.text() + "\n"); }
 
 }  // namespace
 
-Invocation::Invocation(const Io& io_, repo::Context& context_) : io(io_), context(context_) {}
+Invocation::Invocation(const Io& io_, repo::Context& context_)
+    : io(io_), context(context_), look(std::make_unique<Look>()) {}
 Invocation::~Invocation() = default;
 
 void print(Invocation& invocation, std::string_view text) {
@@ -45,12 +58,16 @@ void print(Invocation& invocation, std::string_view text) {
   }
 }
 
+void report(Invocation& invocation, std::string_view text) {
+  if (!invocation.common.quiet) print(invocation, text);
+}
+
 void page(Invocation& invocation) {
   if (invocation.pager != nullptr || !invocation.io.out_is_terminal || invocation.common.no_pager ||
-      wants_json(invocation)) {
+      wants_json(invocation) || settings(invocation).text("ui.paginate") == "never") {
     return;
   }
-  invocation.pager = start_pager(invocation.context);
+  invocation.pager = start_pager(invocation);
 }
 
 bool output_is_unwanted(const Invocation& invocation) { return invocation.pager_left; }
@@ -59,46 +76,21 @@ void notice(Invocation& invocation, std::string_view text) {
   if (wants_json(invocation)) {
     invocation.notices.emplace_back(text);
   } else if (!invocation.common.quiet) {
-    invocation.io.err("weft: " + printable(text) + "\n");
+    put_err(invocation, paint_err(invocation, Style::notice, "weft:") + " " + printable(text) + "\n");
   }
 }
 
 void hint(Invocation& invocation, std::string_view text) {
-  if (!wants_json(invocation) && !invocation.common.quiet) invocation.io.err("hint: " + printable(text) + "\n");
+  if (wants_json(invocation) || invocation.common.quiet || !settings(invocation).boolean("ui.hints")) return;
+  put_err(invocation, paint_err(invocation, Style::hint, "hint:") + " " + printable(text) + "\n");
 }
 
 std::string paint(const Invocation& invocation, Style style, std::string_view text) {
-  if (!invocation.common.color || style == Style::none || text.empty()) return std::string(text);
-  std::string_view code;
-  switch (style) {
-    case Style::none:
-      break;
-    case Style::bold:
-      code = "1";
-      break;
-    case Style::dim:
-      code = "2";
-      break;
-    case Style::red:
-      code = "31";
-      break;
-    case Style::green:
-      code = "32";
-      break;
-    case Style::yellow:
-      code = "33";
-      break;
-    case Style::blue:
-      code = "34";
-      break;
-    case Style::magenta:
-      code = "35";
-      break;
-    case Style::cyan:
-      code = "36";
-      break;
-  }
-  return fmt::format("\x1b[{}m{}\x1b[m", code, text);
+  return painted(invocation, style, text, false);
+}
+
+std::string paint_err(const Invocation& invocation, Style style, std::string_view text) {
+  return painted(invocation, style, text, true);
 }
 
 std::string shown_path(const Invocation& invocation, std::string_view path) {
@@ -121,13 +113,16 @@ void Progress::update(std::uint64_t done, std::uint64_t total) {
   const std::int64_t now = invocation_.context.env.clock.monotonic_ns();
   if (now < next_ns_) return;
   next_ns_ = now + kProgressIntervalNs;
-  shown_ = true;
-  invocation_.io.err(total == 0 ? fmt::format("\r{}: {}\x1b[K", label_, done)
-                                : fmt::format("\r{}: {}/{}\x1b[K", label_, done, total));
+  if (terminal_is_dumb(invocation_) || !settings(invocation_).boolean("ui.progress")) return;
+  const std::string text = total == 0 || done > total
+                               ? fmt::format("{}: {}", label_, done)
+                               : fmt::format("{}: {}% ({}/{})", label_, done * 100 / total, done, total);
+  put_err(invocation_, "\r" + text + "\x1b[K");
+  invocation_.look->progress_shown = true;
 }
 
 void Progress::clear() {
-  if (std::exchange(shown_, false)) invocation_.io.err("\r\x1b[K");
+  if (invocation_.look->progress_shown) put_err(invocation_, "");
 }
 
 void emit(Invocation& invocation, const Json& data) {
@@ -195,7 +190,7 @@ void print_error(Invocation& invocation, const Error& error) {
     put_envelope(invocation, out.set("error", json_error(error)).set("meta", meta(invocation)));
     return;
   }
-  std::string text = paint(invocation, Style::red, "weft:") + " " + printable(error.message) + "\n";
+  std::string text = paint_err(invocation, Style::error, "weft:") + " " + printable(error.message) + "\n";
   // What the sentence does not name by itself: paths, each with its reason where one follows it.
   std::vector<std::string> paths;
   const bool about_files = error.code == Code::refused || error.code == Code::conflicts || error.code == Code::exists;
@@ -216,8 +211,10 @@ void print_error(Invocation& invocation, const Error& error) {
     }
     text += "  " + paths[at] + "\n";
   }
-  if (!error.hint.empty()) text += paint(invocation, Style::yellow, "hint:") + " " + printable(error.hint) + "\n";
-  invocation.io.err(text);
+  if (!error.hint.empty() && !invocation.common.quiet && settings(invocation).boolean("ui.hints")) {
+    text += paint_err(invocation, Style::hint, "hint:") + " " + printable(error.hint) + "\n";
+  }
+  put_err(invocation, text);
 }
 
 }  // namespace weft::cli

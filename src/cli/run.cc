@@ -15,14 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxDirectoryBytes = 4096;
 
-bool color_by_default(const Io& io, const repo::Context& context) {
-  const auto setting = [&](const char* name) {
-    const auto found = context.environment.find(name);
-    return found == context.environment.end() ? std::string_view() : std::string_view(found->second);
-  };
-  return io.out_is_terminal && setting("NO_COLOR").empty() && setting("TERM") != "dumb";
-}
-
 /// `directory` seen from `base`, without "." and ".." as far as words go.
 std::string joined_directory(const std::string& base, const std::string& directory) {
   const std::string whole = directory.starts_with('/') ? directory : base + "/" + directory;
@@ -219,15 +211,15 @@ Result<bool> take_common_option(Invocation& invocation, std::span<const std::str
     return true;
   }
   if (word == "--color" || word == "--color=always") {
-    common.color = true;
+    common.color = ColorWhen::always;
     return true;
   }
   if (word == "--no-color" || word == "--color=never") {
-    common.color = false;
+    common.color = ColorWhen::never;
     return true;
   }
   if (word == "--color=auto") {
-    common.color = color_by_default(invocation.io, invocation.context);
+    common.color = ColorWhen::automatic;
     return true;
   }
   if (word.starts_with("--color=")) {
@@ -268,7 +260,6 @@ int run(const Io& io, const repo::Context& context, std::span<const std::string>
   repo::Context own = context;
   Invocation invocation(io, own);
   invocation.start_ns = own.env.clock.monotonic_ns();
-  invocation.common.color = color_by_default(io, own);
   int code = 0;
   const auto fail = [&](const Error& error) {
     if (error.code == Code::usage) note_json(invocation, args);
@@ -281,6 +272,10 @@ int run(const Io& io, const repo::Context& context, std::span<const std::string>
     auto result = dispatch(invocation, args);
     if (result) {
       code = *result;
+      invocation.pager.reset();
+      if (!wants_json(invocation)) {
+        for (const auto& problem : invocation.look->take_problems()) notice(invocation, problem);
+      }
     } else if (invocation.help && !invocation.help->empty()) {
       code = print_help_text(invocation, *invocation.help);
     } else {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cli/dates.h"
 #include "cli/output.h"
 #include "cli/text.h"
 #include "tree/tree.h"
@@ -13,22 +12,22 @@ namespace {
 constexpr std::string_view kWorkspaces = "workspaces/";
 constexpr std::string_view kPrivate[] = {"kept/", "rescue/"};
 
-std::string names_text(const Invocation& invocation, const RefNames& names, const ChangeId& id) {
-  const auto found = names.find(id);
-  if (found == names.end()) return {};
-  std::string out;
-  for (const auto& name : found->second) {
-    if (!out.empty()) out += paint(invocation, Style::yellow, ", ");
-    out += paint(invocation, name == "@" ? Style::cyan : Style::green, printable(name));
-  }
-  return paint(invocation, Style::yellow, " (") + out + paint(invocation, Style::yellow, ")");
-}
-
 std::string person(const object::Signature& signature) {
   return printable(signature.name) + " <" + printable(signature.email) + ">";
 }
 
 }  // namespace
+
+std::string names_text(const Invocation& invocation, const RefNames& names, const ChangeId& id) {
+  const auto found = names.find(id);
+  if (found == names.end()) return {};
+  std::string out;
+  for (const auto& name : found->second) {
+    if (!out.empty()) out += paint(invocation, Style::id, ", ");
+    out += paint(invocation, name == "@" ? Style::head : Style::ref, printable(name));
+  }
+  return paint(invocation, Style::id, " (") + out + paint(invocation, Style::id, ")");
+}
 
 Result<repo::Repository> open_repository(Invocation& invocation) {
   WEFT_TRY(auto repository, repo::Repository::open(invocation.context));
@@ -109,6 +108,64 @@ std::string git_commit_of(const object::Change& change) {
   return sha != nullptr && sha->size() == store::GitId::kSize ? to_hex(*sha) : std::string();
 }
 
+namespace {
+
+constexpr std::size_t kMinDigits = 4, kMaxCandidates = 10;
+
+Result<ObjectId> object_by_prefix(const store::Snapshot& snapshot, object::ObjectKind kind, std::string_view word,
+                                  std::string_view digits) {
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  if (digits.size() < kMinDigits || digits.size() > 2 * ObjectId::kSize ||
+      !std::all_of(digits.begin(), digits.end(), is_hex)) {
+    return make_error(Code::invalid, quoted_always(word) + " is no id", "an id has 4 to 64 digits, 0 to 9 and a to f");
+  }
+  WEFT_TRY(const auto found, snapshot.find_by_prefix(kind, digits, kMaxCandidates));
+  if (found.size() == 1) return found.front();
+  const std::string name(object::name(kind));
+  if (found.empty()) {
+    return make_error(Code::not_found, "there is no " + name + " " + quoted_always(digits),
+                      "`weft ls -l` shows the ids of files");
+  }
+  Error error = make_error(Code::ambiguous, quoted_always(word) + " begins several ids", "give more digits");
+  for (const auto& each : found) error.details.emplace_back("candidate", each.hex());
+  return error;
+}
+
+}  // namespace
+
+Result<std::optional<NamedObject>> find_object(Invocation& invocation, const repo::Repository& repository,
+                                               const store::Snapshot& snapshot, std::string_view word) {
+  NamedObject out;
+  if (word.starts_with("blob:") || word.starts_with("tree:")) {
+    out.kind = word[0] == 'b' ? object::ObjectKind::blob : object::ObjectKind::tree;
+    WEFT_TRY(out.id, object_by_prefix(snapshot, out.kind, word, word.substr(5)));
+    return std::optional(std::move(out));
+  }
+  if (!word.starts_with("node:")) return std::optional<NamedObject>();
+  const std::string_view digits = word.substr(5);
+  if (digits.size() < kMinDigits) {
+    return make_error(Code::invalid, quoted_always(word) + " is no node id", "give 4 digits and more");
+  }
+  WEFT_TRY(const auto head, resolve(invocation, repository, snapshot, "@"));
+  WEFT_TRY(const auto root, repo::tree_of(snapshot, head.version));
+  std::size_t matches = 0;
+  WEFT_DO(tree::walk(snapshot, root, "", [&](const tree::PathEntry& at) -> Result<bool> {
+    if (at.entry.node.hex().starts_with(digits) && ++matches == 1) {
+      out.entry = at.entry;
+      out.path = at.path;
+      out.id = at.entry.id;
+      if (at.entry.kind == object::EntryKind::directory) out.kind = object::ObjectKind::tree;
+    }
+    return true;
+  }));
+  if (matches > 1) return make_error(Code::ambiguous, quoted_always(word) + " begins several ids", "give more digits");
+  if (matches == 0) {
+    return make_error(Code::not_found, "there is no node " + quoted_always(digits) + " in `@`",
+                      "`weft ls --json` shows the nodes of files");
+  }
+  return std::optional(std::move(out));
+}
+
 Json json_change(const ChangeId& id, const object::Change& change, const RefNames& names) {
   Json parents = Json::array();
   for (const auto& parent : change.parents) parents.push(parent.hex());
@@ -134,7 +191,7 @@ Json json_change(const ChangeId& id, const object::Change& change, const RefName
 
 std::string change_text(const Invocation& invocation, const store::Snapshot& snapshot, const ChangeId& id,
                         const object::Change& change, const RefNames& names) {
-  std::string out = paint(invocation, Style::yellow, "change " + id.hex()) + names_text(invocation, names, id) + "\n";
+  std::string out = paint(invocation, Style::id, "change " + id.hex()) + names_text(invocation, names, id) + "\n";
   if (change.parents.size() > 1) {
     out += "Merge: ";
     for (const auto& parent : change.parents) {
@@ -153,7 +210,7 @@ std::string change_text(const Invocation& invocation, const store::Snapshot& sna
     if (const auto git = git_commit_of(change); !git.empty()) out += "Git:    " + git + "\n";
     out += "Tree:   " + change.tree.hex() + "\n";
   }
-  out += "Date:   " + date_text(change.author.time) + "\n";
+  out += "Date:   " + shown_date(invocation, change.author.time) + "\n";
   std::string message = printable(change.message);
   while (message.ends_with('\n')) message.pop_back();
   if (message.empty()) return out;
@@ -170,7 +227,7 @@ std::string change_text(const Invocation& invocation, const store::Snapshot& sna
 Result<std::string> change_line(const Invocation& invocation, const store::Snapshot& snapshot, const ChangeId& id,
                                 const object::Change& change, const RefNames& names) {
   WEFT_TRY(const auto shortened, repo::short_id(snapshot, object::ObjectKind::change, id));
-  return paint(invocation, Style::yellow, shortened) + names_text(invocation, names, id) + " " +
+  return paint(invocation, Style::id, shortened) + names_text(invocation, names, id) + " " +
          printable(subject(change.message));
 }
 

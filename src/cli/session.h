@@ -47,6 +47,20 @@ Json json_change(const ChangeId& id, const object::Change& change, const RefName
 /// The id of the git commit a change was imported from, in hex; empty for others.
 std::string git_commit_of(const object::Change& change);
 
+/// " (@, main)", coloured; empty where no name stands.
+std::string names_text(const Invocation& invocation, const RefNames& names, const ChangeId& id);
+
+/// "blob:ID", "tree:ID", "node:ID" (a prefix of 4 digits and more will do) as words for `cat`, `ls` and `show`; absent
+/// where the word does not begin so. A node is looked for in `@`.
+struct NamedObject {
+  object::ObjectKind kind = object::ObjectKind::blob;  ///< of a node: what it is
+  ObjectId id;
+  std::string path;                        ///< of a node, in `@`
+  std::optional<object::TreeEntry> entry;  ///< of a node
+};
+Result<std::optional<NamedObject>> find_object(Invocation& invocation, const repo::Repository& repository,
+                                               const store::Snapshot& snapshot, std::string_view word);
+
 /// "change ID (main)", "Author: ...", "Date: ...", an empty line, and the message, indented.
 std::string change_text(const Invocation& invocation, const store::Snapshot& snapshot, const ChangeId& id,
                         const object::Change& change, const RefNames& names);

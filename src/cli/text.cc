@@ -43,6 +43,32 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string fitted(std::string_view text, std::size_t columns) {
+  std::string out;
+  std::size_t used = 0, last = 0;  // `last`: where the last column that was taken begins
+  bool colored = false;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at + 1;
+    if (text[at] == '\x1b') {
+      end = std::min(text.find('m', at), text.size() - 1) + 1;
+      colored = text.substr(at, end - at) != "\x1b[m";
+    } else {
+      while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
+      if (used == columns) {
+        out.resize(last);
+        out += "\u2026";
+        if (colored) out += "\x1b[m";
+        return out;
+      }
+      last = out.size();
+      ++used;
+    }
+    out += text.substr(at, end - at);
+    at = end;
+  }
+  return out;
+}
+
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));

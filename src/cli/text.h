@@ -21,6 +21,8 @@ std::string size_text(std::uint64_t bytes);
 std::string_view subject(std::string_view message);
 /// For a terminal: control bytes other than newline and tab shown as \xNN, so that a message cannot drive the terminal.
 std::string printable(std::string_view text);
+/// Cut to so many columns, an ellipsis standing for the rest. Colours take no room; where one is cut off it is ended.
+std::string fitted(std::string_view text, std::size_t columns);
 /// Columns the text takes on a terminal: its code points, near enough for aligning.
 std::size_t display_width(std::string_view text);
 

@@ -81,7 +81,9 @@ Json json_warnings(const std::vector<work::Warning>& warnings) {
 
 std::string entry_line(const Invocation& invocation, const work::StatusEntry& entry) {
   constexpr auto style_of = [](work::Change change) {
-    return change == work::Change::deleted ? Style::red : change == work::Change::added ? Style::green : Style::yellow;
+    return change == work::Change::deleted ? Style::removed
+           : change == work::Change::added ? Style::added
+                                           : Style::modified;
   };
   std::string out = paint(invocation, style_of(entry.change), std::string(1, change_letter(entry.change))) + " ";
   if (entry.change == work::Change::moved) {
@@ -93,7 +95,7 @@ std::string entry_line(const Invocation& invocation, const work::StatusEntry& en
   // A letter alone says that content changed where nothing else did.
   const bool edited =
       entry.content_changed && (entry.change == work::Change::moved || entry.change == work::Change::mode);
-  if (edited && !invocation.common.zero) out += paint(invocation, Style::dim, " (edited)");
+  if (edited && !invocation.common.zero) out += paint(invocation, Style::faint, " (edited)");
   out += line_end(invocation);
   return out;
 }
@@ -151,6 +153,12 @@ void show_notices(Invocation& invocation, const repo::Repository& repository) {
     notice(invocation, "this store is damaged: " + damage->message);
     if (!damage->hint.empty()) hint(invocation, damage->hint);
   }
+}
+
+Result<std::string> left_behind_hint(const repo::Repository& repository, const std::string& ref) {
+  WEFT_TRY(const auto snapshot, repository.store().snapshot());
+  WEFT_TRY(const auto value, snapshot.ref(ref));
+  return value ? ref + " moved; weft land" : ref + " is gone; `weft land " + ref + "` makes it again, here";
 }
 
 Result<std::string> short_change(const repo::Repository& repository, const ChangeId& id) {

@@ -44,6 +44,9 @@ Json json_ref_moves(const std::vector<store::Operation::Move>& moves);
 /// Passes on what the store has to say; for commands that open it without open_repository().
 void show_notices(Invocation& invocation, const repo::Repository& repository);
 
+/// The head went on without the ref it follows: "main moved; weft land", or that the ref is gone.
+Result<std::string> left_behind_hint(const repo::Repository& repository, const std::string& ref);
+
 /// "1f3a09c2", short and unambiguous.
 Result<std::string> short_change(const repo::Repository& repository, const ChangeId& id);
 

@@ -214,6 +214,9 @@ void Settings::take(const std::string& path, ByteView content, bool store) {
   const auto add_problem = [&](std::string problem) {
     if (problems_.size() < kMaxProblems) problems_.push_back(std::move(problem));
   };
+  const auto add_unknown = [&](std::string problem) {
+    if (unknown_.size() < kMaxProblems) unknown_.push_back(std::move(problem));
+  };
   auto parsed = parse_setting_values(content, path);
   if (!parsed) {
     add_problem(parsed.error().message);
@@ -223,7 +226,7 @@ void Settings::take(const std::string& path, ByteView content, bool store) {
     const Setting* setting = find_setting(key);
     if (setting == nullptr) {
       const Error unknown = unknown_setting(key);
-      add_problem(path + ": " + unknown.message +
+      add_unknown(path + ": " + unknown.message +
                   (unknown.hint.starts_with("did you mean") ? "; " + unknown.hint : std::string()));
       continue;
     }

@@ -2,8 +2,8 @@
 // the few a store may decide, from the store's `config.toml`.
 //
 // Invariants:
-//   ST-1  Reading never fails: a file that does not parse, a key nobody knows and a value of the wrong type are
-//         `problems()` with file and reason, and the default holds. So no setting can keep weft from working.
+//   ST-1  Reading never fails: a file that does not parse and a value of the wrong type are `problems()` with file and
+//         reason, a key nobody knows is in `unknown()`, and the default holds. So no setting can keep weft from working.
 //   ST-2  A store's file sets only what `Setting::in_store` allows; none of those can make weft run a command
 //         (DESIGN 12). Anything else in it is a problem and has no effect.
 //   ST-3  Values are held as the text `config set` takes, checked against their type.
@@ -75,11 +75,12 @@ class Settings {
   std::uint64_t size(std::string_view key) const;
   const std::map<std::string, Value, std::less<>>& values() const { return values_; }
   const std::vector<std::string>& problems() const { return problems_; }
+  const std::vector<std::string>& unknown() const { return unknown_; }
 
  private:
   void take(const std::string& path, ByteView text, bool store);
   std::map<std::string, Value, std::less<>> values_;
-  std::vector<std::string> problems_;
+  std::vector<std::string> problems_, unknown_;
 };
 
 /// "50 MiB" -> bytes; nullopt where it is no size.

@@ -130,9 +130,10 @@ TEST_F(SettingsTest, WhatIsWrongIsToldAndTheRestHolds) {  // ST-1
   const std::vector<std::string> expected = {
       file + ": safe.stores must be a list of strings",
       file + ": ui.color must be auto, always or never, not \"red\"",
-      file + ": ui.colour is no configuration key; did you mean ui.color?",
   };
   EXPECT_EQ(all.problems(), expected);
+  EXPECT_EQ(all.unknown(),
+            std::vector<std::string>{file + ": ui.colour is no configuration key; did you mean ui.color?"});
   write_user("[ui\n");
   const auto broken = settings();
   ASSERT_EQ(broken.problems().size(), 1U);

@@ -95,13 +95,4 @@ std::vector<ByteChange> diff_bytes(std::string_view before, std::string_view aft
   return changes;
 }
 
-LineCounts count_changed_lines(std::string_view before, std::string_view after) {
-  LineCounts counts;
-  for (const LineChange& change : diff_lines(split_lines(before), split_lines(after))) {
-    counts.removed += change.a_end - change.a_begin;
-    counts.added += change.b_end - change.b_begin;
-  }
-  return counts;
-}
-
 }  // namespace weft::text

@@ -1,4 +1,4 @@
-// Line diff (histogram, falling back to Myers with linear space) and what is built on it. Pure functions of bytes.
+// Line diff (histogram, falling back to Myers with linear space). Pure functions of bytes. How it is shown: unified.h.
 //
 // Work is bounded by counted steps (line_match.h, kMaxDiffWork): a hostile text gets a coarser but correct diff, the
 // same on every machine. Threading: pure functions.
@@ -45,26 +45,5 @@ std::vector<ByteChange> diff_bytes(std::string_view before, std::string_view aft
 int similarity_percent(std::string_view a, std::string_view b);
 /// similarity_percent is never above this: look before reading contents.
 int max_similarity_percent(std::uint64_t a_size, std::uint64_t b_size);
-
-struct UnifiedOptions {
-  int context = 3;
-  bool function_names = true;  ///< behind @@, git's default rule: the last line above that starts with a letter, _ or $
-};
-struct UnifiedLine {
-  enum class Kind : std::uint8_t { header, context, removed, added, no_newline } kind;
-  /// Without prefix. A line of the files comes with its own newline unless its file ends without (then a no_newline
-  /// line follows); header and no_newline texts carry none. So a printer adds '\n' where there is none.
-  std::string text;
-};
-/// The hunks of a unified diff ("@@ -a,b +c,d @@ function", then lines), byte for byte as git prints them.
-std::vector<UnifiedLine> unified_diff(std::string_view before, std::string_view after, const UnifiedOptions& options);
-
-/// Those lines with their prefixes, as one text.
-std::string unified_text(const std::vector<UnifiedLine>& lines);
-
-struct LineCounts {
-  std::uint64_t added = 0, removed = 0;
-};
-LineCounts count_changed_lines(std::string_view before, std::string_view after);
 
 }  // namespace weft::text

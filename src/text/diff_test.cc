@@ -1,5 +1,5 @@
 // Diff, against its own definition (applying it gives the new text) and against git.
-#include "text/diff.h"
+#include "text/unified.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,9 +1,8 @@
-// Unified diffs as git prints them (xdiff's emitter; POSIX "diff -u" with a function name behind the second @@).
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "text/diff.h"
+#include "text/unified.h"
 
 namespace weft::text {
 namespace {
@@ -13,9 +12,26 @@ constexpr std::string_view kNoNewline = "\\ No newline at end of file";
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f'; }
 
-bool names_function(std::string_view line) {
-  const char c = line.front();
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+/// The line as it counts. `room` holds it where it is not a part of the line itself.
+std::string_view counted_line(std::string_view line, Whitespace whitespace, std::string& room) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  if (whitespace == Whitespace::exact) return line;
+  while (!line.empty() && blank(line.back())) line.remove_suffix(1);
+  if (whitespace == Whitespace::ignore_at_end) return line;
+  room.clear();
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (!blank(line[at])) {
+      room += line[at];
+    } else if (whitespace == Whitespace::ignore_amount && (at == 0 || !blank(line[at - 1]))) {
+      room += ' ';
+    }
+  }
+  return room;
+}
+
+bool is_blank_line(std::string_view line, Whitespace whitespace) {
+  if (whitespace == Whitespace::exact) return line.empty() || line == "\n";
+  return std::all_of(line.begin(), line.end(), is_space);
 }
 
 /// The longest prefix that is UTF-8: git cuts hunk headers there, as the 80 bytes may end inside a character.
@@ -58,7 +74,7 @@ class Emitter {
         context_(static_cast<std::size_t>(std::max(options.context, 0))) {}
 
   std::vector<UnifiedLine> run() {
-    const auto changes = diff_lines(a_, b_);
+    const auto changes = compare_lines(a_, b_, options_.compare, options_.context);
     for (std::size_t i = 0; i < changes.size();) {
       std::size_t end = i + 1;
       while (end < changes.size() && changes[end].a_begin - changes[end - 1].a_end <= 2 * context_) ++end;
@@ -79,11 +95,11 @@ class Emitter {
                                      range_text(b_begin, bottom.b_end + tail - b_begin));
     if (options_.function_names) {
       for (std::size_t line = a_begin; line-- > searched_;) {
-        if (names_function(a_[line])) {
-          function_ = a_[line].substr(0, kMaxFunctionBytes);
-          while (is_space(function_.back())) function_.remove_suffix(1);
-          break;
-        }
+        const auto heading = heading_of(options_.language, a_[line]);
+        if (!heading) continue;
+        function_ = heading->substr(0, kMaxFunctionBytes);
+        while (!function_.empty() && is_space(function_.back())) function_.remove_suffix(1);
+        break;
       }
       searched_ = a_begin;
       if (!function_.empty()) {
@@ -92,13 +108,14 @@ class Emitter {
       }
     }
     out_.push_back({UnifiedLine::Kind::header, std::move(header)});
-    std::size_t a = a_begin;
+    // Context is shown as the new text has it: with blanks ignored the two may differ.
+    std::size_t a = a_begin, next = b_begin;
     for (std::size_t i = first; i < end; ++i) {
-      for (; a < changes[i].a_begin; ++a) line(UnifiedLine::Kind::context, a_[a]);
+      for (a = changes[i].a_begin; next < changes[i].b_begin; ++next) line(UnifiedLine::Kind::context, b_[next]);
       for (; a < changes[i].a_end; ++a) line(UnifiedLine::Kind::removed, a_[a]);
-      for (std::size_t b = changes[i].b_begin; b < changes[i].b_end; ++b) line(UnifiedLine::Kind::added, b_[b]);
+      for (; next < changes[i].b_end; ++next) line(UnifiedLine::Kind::added, b_[next]);
     }
-    for (const std::size_t stop = a + tail; a < stop; ++a) line(UnifiedLine::Kind::context, a_[a]);
+    for (const std::size_t stop = next + tail; next < stop; ++next) line(UnifiedLine::Kind::context, b_[next]);
   }
 
   void line(UnifiedLine::Kind kind, std::string_view text) {
@@ -115,6 +132,65 @@ class Emitter {
 };
 
 }  // namespace
+
+std::vector<LineChange> compare_lines(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b,
+                                      const CompareOptions& options, int context) {
+  if (options.exact()) return diff_lines(a, b);
+  std::vector<LineChange> changes;
+  if (options.whitespace == Whitespace::exact) {
+    changes = diff_lines(a, b);
+  } else {
+    // Keys of both sides lie in one text each, so that a line costs no allocation of its own.
+    std::string a_room, b_room, room;
+    const auto keys_of = [&](const std::vector<std::string_view>& lines, std::string& all) {
+      std::vector<std::size_t> ends;
+      for (const auto line : lines) {
+        all += counted_line(line, options.whitespace, room);
+        ends.push_back(all.size());
+      }
+      std::vector<std::string_view> keys;
+      std::size_t begin = 0;
+      for (const auto end : ends) {
+        keys.push_back(std::string_view(all).substr(begin, end - begin));
+        begin = end;
+      }
+      return keys;
+    };
+    const auto a_keys = keys_of(a, a_room), b_keys = keys_of(b, b_room);
+    changes = diff_lines(a_keys, b_keys);
+  }
+  if (!options.ignore_blank_lines) return changes;
+  const auto blank = [&](const LineChange& change) {
+    const auto all_blank = [&](const std::vector<std::string_view>& lines, std::size_t begin, std::size_t end) {
+      return std::all_of(lines.begin() + static_cast<std::ptrdiff_t>(begin),
+                         lines.begin() + static_cast<std::ptrdiff_t>(end),
+                         [&](std::string_view line) { return is_blank_line(line, options.whitespace); });
+    };
+    return all_blank(a, change.a_begin, change.a_end) && all_blank(b, change.b_begin, change.b_end);
+  };
+  const auto near = static_cast<std::size_t>(std::max(context, 0));
+  std::vector<LineChange> kept;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (blank(changes[i])) {
+      const bool after_kept =
+          !kept.empty() && i > 0 && kept.back() == changes[i - 1] && changes[i].a_begin - kept.back().a_end < near;
+      const bool before_real =
+          i + 1 < changes.size() && changes[i + 1].a_begin - changes[i].a_end < near && !blank(changes[i + 1]);
+      if (!after_kept && !before_real) continue;
+    }
+    kept.push_back(changes[i]);
+  }
+  return kept;
+}
+
+LineCounts count_changed_lines(std::string_view before, std::string_view after, const CompareOptions& options) {
+  LineCounts counts;
+  for (const LineChange& change : compare_lines(split_lines(before), split_lines(after), options, 0)) {
+    counts.removed += change.a_end - change.a_begin;
+    counts.added += change.b_end - change.b_begin;
+  }
+  return counts;
+}
 
 std::vector<UnifiedLine> unified_diff(std::string_view before, std::string_view after, const UnifiedOptions& options) {
   return Emitter(before, after, options).run();

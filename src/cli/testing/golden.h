@@ -6,6 +6,7 @@
 //   ...stdout...
 //   ! a line of stderr
 //   [exit 3]                only when it is not 0
+// NUL shows as \x01 and ESC as ^[.
 // The temporary directory shows as $DIR.
 #pragma once
 
@@ -27,7 +28,7 @@
 #include "base/testing/fake_env.h"
 #include "base/testing/temp_dir.h"
 #include "cli/command.h"
-#include "text/diff.h"
+#include "text/unified.h"
 
 namespace weft::cli::testing {
 
@@ -61,6 +62,8 @@ class Machine {
     Io io;
     io.out = [&](std::string_view text) { ran.out += text; };
     io.err = [&](std::string_view text) { ran.err += text; };
+    io.in_is_terminal = io.out_is_terminal = io.err_is_terminal = terminal_;
+    io.terminal_columns = columns_;
     io.read_stdin = [&](std::uint64_t) -> Result<Bytes> { return input_; };
     const repo::Context context{env_, directory_, environment_, static_cast<std::uint32_t>(::geteuid())};
     ran.code = cli::run(io, context, args);
@@ -91,6 +94,8 @@ class Machine {
   std::string directory_;
   std::map<std::string, std::string> environment_;
   Bytes input_;
+  bool terminal_ = false;  ///< all three streams
+  int columns_ = 80;
   FakeClock clock_;
   FakeRandom random_;
 
@@ -132,6 +137,7 @@ class Transcript {
     for (char& c : actual) {
       if (c == '\0') c = '\x01';  // kept visible and the file a text
     }
+    for (std::size_t at = 0; (at = actual.find('\x1b', at)) != std::string::npos;) actual.replace(at, 1, "^[");
     const std::filesystem::path here = __FILE__;
     const auto path =
         here.parent_path().parent_path().parent_path().parent_path() / "tests" / "golden" / (name + ".txt");
