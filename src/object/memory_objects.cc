@@ -10,6 +10,7 @@
 namespace weft::object {
 
 Result<const Bytes*> MemoryObjects::find(ObjectKind kind, const ObjectId& id) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
   const auto found = objects_.find({kind, id});
   if (found == objects_.end()) {
     return make_error(Code::not_found, fmt::format("there is no {} {}", name(kind), id.hex()));
@@ -25,6 +26,7 @@ Result<Bytes> MemoryObjects::read(ObjectKind kind, const ObjectId& id) const {
 }
 
 Result<bool> MemoryObjects::contains(ObjectKind kind, const ObjectId& id) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
   return objects_.contains({kind, id});
 }
 
@@ -39,6 +41,7 @@ Result<std::uint64_t> MemoryObjects::blob_size(const ObjectId& id) const {
 }
 
 void MemoryObjects::store(ObjectKind kind, const ObjectId& id, ByteView bytes) {
+  const std::lock_guard<std::mutex> guard(mutex_);
   ++written_.puts;
   const auto [place, fresh] = objects_.try_emplace({kind, id}, bytes);
   if (fresh) {

@@ -2,11 +2,12 @@
 //
 // Counts what was asked of it, so that tests can state how many objects and bytes an operation may touch (CASES C32).
 // read() returns what the map holds without hashing it again: replace() puts damaged bytes before a decoder.
-// Threading: const calls from many threads; writing by one thread with nobody reading.
+// Threading: reading and putting from many threads; everything else by one thread alone.
 #pragma once
 
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <utility>
 
 #include "object/object.h"
@@ -50,6 +51,7 @@ class MemoryObjects final : public ObjectReader, public ObjectWriter {
   Result<const Bytes*> find(ObjectKind kind, const ObjectId& id) const;
   void store(ObjectKind kind, const ObjectId& id, ByteView bytes);
 
+  mutable std::mutex mutex_;  ///< of the map's shape; what it holds stays where it is
   std::map<Key, Bytes> objects_;
   mutable std::atomic<std::uint64_t> reads_{0};
   mutable std::atomic<std::uint64_t> read_bytes_{0};

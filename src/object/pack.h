@@ -28,7 +28,7 @@ namespace weft::object {
 
 /// A pack's id, which is also its file's name.
 std::string pack_file_name(const ObjectId& pack);
-/// Of files that a killed writer may have left: to be removed when old.
+/// Of files that a killed writer may have left: the next one removes those nothing was written to for a day.
 inline constexpr std::string_view kPackTemporaryPrefix = "tmp-pack-";
 /// Raw bytes of every block but the last of an object.
 inline constexpr std::size_t kBlockBytes = 256u << 10;
@@ -51,6 +51,8 @@ class PackWriter {
 
   /// Bytes whose id the caller has computed. Does nothing when the object is there already (P4).
   Result<void> add(ObjectKind kind, const ObjectId& id, ByteView bytes);
+  /// The same with its record, as RecordCodec::encode makes it; of less than kLargeBlobBytes.
+  Result<void> add_encoded(ObjectKind kind, const ObjectId& id, std::uint64_t raw_size, ByteView record);
   /// A blob of any size, hashed on the way (P2). If the source fails, the pack is as it was and can be gone on with.
   Result<ObjectWriter::StoredBlob> add_blob(ByteSource& source);
 

@@ -247,6 +247,26 @@ TEST(Pack, P1_CrashesLeaveWholePacksOrNone) {
   EXPECT_GT(whole, 0);
 }
 
+TEST(Pack, WhatKilledWritersLeftGoesAfterADay) {
+  TempDir temp;
+  FakeClock clock;
+  Env env{posix_file_system(), clock, system_random()};
+  const std::string left = temp / (std::string(kPackTemporaryPrefix) + "0123456789abcdef");
+  ASSERT_TRUE(posix_file_system().open(left, OpenMode::create_new).has_value());
+  const std::int64_t made = posix_file_system().status(left)->mtime_ns;
+  const auto write_one = [&] {
+    PackWriter writer(env, temp.path());
+    const Bytes bytes = content(1, 100);
+    ASSERT_TRUE(writer.add(ObjectKind::blob, sha256(bytes), bytes).has_value());
+  };
+  clock.set(made + std::int64_t{23} * 3600 * 1'000'000'000);
+  write_one();
+  EXPECT_TRUE(posix_file_system().status(left).has_value());
+  clock.set(made + std::int64_t{25} * 3600 * 1'000'000'000);
+  write_one();
+  EXPECT_FALSE(posix_file_system().status(left).has_value());
+}
+
 TEST(Pack, EveryFailingCallIsReportedAndLeavesNoPackBehind) {
   for (std::uint64_t nth = 1;; ++nth) {
     ASSERT_LT(nth, 200u);

@@ -14,6 +14,7 @@ namespace weft::object {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1u << 20;
+constexpr std::int64_t kOldTemporaryNs = std::int64_t{24} * 3600 * 1'000'000'000;
 
 /// The file being written: a buffer over its end, readable and patchable everywhere.
 class GrowingFile final : public PackBytes {
@@ -168,7 +169,24 @@ struct PackWriter::State {
   void append_table(PackFooter& footer);
 };
 
+namespace {
+
+/// What killed writers left (P1), once nobody can be at it any more: a writer at work writes to its file all the time.
+Result<void> remove_old_temporaries(Env& env, const std::string& directory) {
+  WEFT_TRY(const auto names, env.fs.list(directory));
+  for (const DirectoryEntry& entry : names) {
+    if (!entry.name.starts_with(kPackTemporaryPrefix)) continue;
+    const std::string path = join_path(directory, entry.name);
+    const auto status = env.fs.status(path);
+    if (status && status->mtime_ns < env.clock.now_ns() - kOldTemporaryNs) (void)env.fs.unlink(path).has_value();
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<void> PackWriter::State::create() {
+  WEFT_DO(remove_old_temporaries(env, directory));
   std::array<char, 8> salt{};
   env.random.fill(salt);
   const std::string path =
@@ -324,6 +342,15 @@ Result<void> PackWriter::add(ObjectKind kind, const ObjectId& id, ByteView bytes
   const std::uint64_t start = state_->out.end();
   WEFT_DO(state_->codec.encode(kind, id, bytes, state_->out.buffer()));
   return state_->add_entry(kind, id, start, bytes.size());
+}
+
+Result<void> PackWriter::add_encoded(ObjectKind kind, const ObjectId& id, std::uint64_t raw_size, ByteView record) {
+  WEFT_CHECK(raw_size < kLargeBlobBytes);
+  WEFT_DO(state_->begin());
+  if (state_->added.find(kind, id)) return {};  // P4
+  const std::uint64_t start = state_->out.end();
+  state_->out.buffer() += record;
+  return state_->add_entry(kind, id, start, raw_size);
 }
 
 Result<ObjectWriter::StoredBlob> PackWriter::add_blob(ByteSource& source) {

@@ -68,6 +68,7 @@ Result<Attempt> try_commit(Repository& repository, const WorkspaceFiles& files, 
 
   work::ScanOptions options = files.scan_options();
   options.paths = request.paths;
+  options.progress = request.progress;
   WEFT_TRY(auto recorded, work::record(files.tree(), transaction.reader(), transaction, head_tree, options));
   CommitResult result;
   result.parents = workspace.head;

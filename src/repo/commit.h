@@ -10,6 +10,7 @@
 // Threading: functions.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct CommitRequest {
   std::optional<std::string> advance;  ///< CM-3
   std::optional<std::string> author;   ///< "Name <email>"
   bool allow_empty = false;
+  /// Now and then, on this thread: names looked at and bytes read so far.
+  std::function<void(std::uint64_t names, std::uint64_t bytes)> progress = {};
 };
 
 struct CommitResult {

@@ -10,7 +10,9 @@
 //        judged against is durable (G7).
 //   S-3  A ref that no longer holds what the transaction expects refuses the whole transaction (Code::lost_race, `details`:
 //        ref, expected, actual), unless that move said `skip`.
-// Threading: Store and Snapshot may be used by many threads; a Transaction by one.
+//   T-1  Several threads may put objects into one transaction and read whole ones from its reader() at the same time;
+//        everything else of it, and sources it opened, belong to one thread while nobody puts.
+// Threading: Store and Snapshot may be used by many threads; a Transaction by one, but see T-1.
 #pragma once
 
 #include <array>

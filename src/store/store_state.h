@@ -19,15 +19,20 @@ Result<Format> decode_format(ByteView bytes, const std::string& path);
 /// Transactions whose objects take more are streamed into a pack.
 inline constexpr std::uint64_t kMaxFrameObjectBytes = 4u << 20;
 
-/// Decoders kept from one read to the next: a new one costs more than decoding a small object with it. Thread-safe.
+/// Codecs kept from one object to the next: a new one costs more than decoding a small object with it. Thread-safe.
 class CodecPool {
  public:
   Result<Bytes> content(const object::Record& record) {
     object::RecordCodec codec = take();
     auto bytes = codec.content(record);
-    const std::lock_guard<std::mutex> guard(mutex_);
-    if (free_.size() < kMaxKept) free_.push_back(std::move(codec));
+    give_back(std::move(codec));
     return bytes;
+  }
+  Result<void> encode(object::ObjectKind kind, const ObjectId& id, ByteView content, Bytes& out) {
+    object::RecordCodec codec = take();
+    auto done = codec.encode(kind, id, content, out);
+    give_back(std::move(codec));
+    return done;
   }
 
  private:
@@ -38,6 +43,10 @@ class CodecPool {
     object::RecordCodec codec = std::move(free_.back());
     free_.pop_back();
     return codec;
+  }
+  void give_back(object::RecordCodec codec) {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (free_.size() < kMaxKept) free_.push_back(std::move(codec));
   }
   std::mutex mutex_;
   std::vector<object::RecordCodec> free_;

@@ -72,7 +72,8 @@ struct Transaction::State final : log::FrameSource {
     return offset_of(kind, id).has_value() || (pack && pack->contains(kind, id));
   }
   std::uint64_t frame_limit() const { return std::min(kMaxFrameObjectBytes, store->format.segment_bytes / 4); }
-  Result<void> put_record(ObjectKind kind, const ObjectId& id, ByteView bytes);
+  /// `encoded`: its record (RecordCodec), where somebody has made it already.
+  Result<void> put_record(ObjectKind kind, const ObjectId& id, ByteView bytes, ByteView encoded);
   /// From here on objects go into a pack of their own.
   Result<void> spill();
   object::PackWriter& pack_writer() {
@@ -94,31 +95,44 @@ struct Transaction::State final : log::FrameSource {
   struct Overlay final : object::ObjectReader {
     explicit Overlay(State& s) : state(s) {}
     Result<Bytes> read(ObjectKind kind, const ObjectId& id) const override {
-      if (const auto offset = state.offset_of(kind, id)) {
-        WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(*offset)));
-        return state.codec.content(record);
+      {
+        const MutexLock lock(state.objects_mutex);
+        if (const auto offset = state.offset_of(kind, id)) {
+          WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(*offset)));
+          return state.codec.content(record);
+        }
+        if (state.pack && state.pack->contains(kind, id)) return state.pack->read(kind, id);
       }
-      if (state.pack && state.pack->contains(kind, id)) return state.pack->read(kind, id);
       return state.snapshot.read(kind, id);
     }
     Result<bool> contains(ObjectKind kind, const ObjectId& id) const override {
-      if (state.has(kind, id)) return true;
+      {
+        const MutexLock lock(state.objects_mutex);
+        if (state.has(kind, id)) return true;
+      }
       return state.snapshot.contains(kind, id);
     }
     Result<std::unique_ptr<object::ByteSource>> open_blob(const ObjectId& id) const override {
-      if (state.offset_of(ObjectKind::blob, id)) {
-        WEFT_TRY(Bytes bytes, read(ObjectKind::blob, id));
-        return std::unique_ptr<object::ByteSource>(std::make_unique<object::OwnedSource>(std::move(bytes)));
+      {
+        const MutexLock lock(state.objects_mutex);
+        if (const auto offset = state.offset_of(ObjectKind::blob, id)) {
+          WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(*offset)));
+          WEFT_TRY(Bytes bytes, state.codec.content(record));
+          return std::unique_ptr<object::ByteSource>(std::make_unique<object::OwnedSource>(std::move(bytes)));
+        }
+        if (state.pack && state.pack->contains(ObjectKind::blob, id)) return state.pack->open_blob(id);
       }
-      if (state.pack && state.pack->contains(ObjectKind::blob, id)) return state.pack->open_blob(id);
       return state.snapshot.open_blob(id);
     }
     Result<std::uint64_t> blob_size(const ObjectId& id) const override {
-      if (const auto offset = state.offset_of(ObjectKind::blob, id)) {
-        WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(*offset)));
-        return record.raw_size;
+      {
+        const MutexLock lock(state.objects_mutex);
+        if (const auto offset = state.offset_of(ObjectKind::blob, id)) {
+          WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(*offset)));
+          return record.raw_size;
+        }
+        if (state.pack && state.pack->contains(ObjectKind::blob, id)) return state.pack->size(ObjectKind::blob, id);
       }
-      if (state.pack && state.pack->contains(ObjectKind::blob, id)) return state.pack->size(ObjectKind::blob, id);
       return state.snapshot.blob_size(id);
     }
     State& state;
@@ -129,6 +143,9 @@ struct Transaction::State final : log::FrameSource {
   mutable object::RecordCodec codec{1};
   Overlay overlay;
 
+  /// Held for what concerns the objects gathered (T-1). What costs (hashing, compressing, looking through the store)
+  /// is done outside it.
+  mutable Mutex objects_mutex;
   Bytes records;
   std::vector<Put> puts;
   std::unordered_map<ObjectKey, std::size_t, ObjectKeyHash> offsets;  // empty up to kMaxLinearPuts puts
@@ -161,7 +178,8 @@ struct Transaction::State final : log::FrameSource {
   } before_late;
 };
 
-Result<void> Transaction::State::put_record(ObjectKind kind, const ObjectId& object, ByteView bytes) {
+Result<void> Transaction::State::put_record(ObjectKind kind, const ObjectId& object, ByteView bytes,
+                                            ByteView encoded) {
   if (!spilled && records.size() + bytes.size() > frame_limit()) {
     if (lock_context != nullptr) {
       return make_error(Code::invalid, "too much content for a change computed while others wait", "record it beforehand");
@@ -170,12 +188,17 @@ Result<void> Transaction::State::put_record(ObjectKind kind, const ObjectId& obj
   }
   if (spilled || (kind == ObjectKind::blob && bytes.size() >= object::kLargeBlobBytes)) {
     const bool known = pack && pack->contains(kind, object);
-    WEFT_DO(pack_writer().add(kind, object, bytes));
+    WEFT_DO(encoded.empty() ? pack_writer().add(kind, object, bytes)
+                            : pack_writer().add_encoded(kind, object, bytes.size(), encoded));
     if (!known && kind == ObjectKind::change) ++pack_changes;
     return {};
   }
   const std::size_t offset = records.size();
-  WEFT_DO(codec.encode(kind, object, bytes, records));
+  if (encoded.empty()) {
+    WEFT_DO(codec.encode(kind, object, bytes, records));
+  } else {
+    records += encoded;
+  }
   puts.push_back({kind, object, offset});
   if (!offsets.empty()) {
     offsets.emplace(ObjectKey{kind, object}, offset);
@@ -396,13 +419,24 @@ Result<ObjectId> Transaction::put(ObjectKind kind, ByteView bytes) {
 }
 
 Result<void> Transaction::put_with_id(ObjectKind kind, const ObjectId& id, ByteView bytes) {
-  if (state_->has(kind, id)) return {};
+  {
+    const MutexLock lock(state_->objects_mutex);
+    if (state_->has(kind, id)) return {};
+  }
   // Only what is durable counts as there: what is merely enqueued may yet be given up.
   const auto stored = state_->snapshot.contains(kind, id);
   if (stored && *stored) return {};
   // What may have been in a lost pack is stored anew, which heals it.
   if (!stored && stored.error().code != Code::damaged) return stored.error();
-  return state_->put_record(kind, id, bytes);
+  // T-1: whoever else puts meanwhile need not wait for the compression. What does not fit a record, and what is too
+  // small to compress, is left to the one with the lock.
+  Bytes encoded;
+  if (bytes.size() >= object::kMinCompressedBytes && bytes.size() < object::kLargeBlobBytes) {
+    WEFT_DO(state_->store->codecs.encode(kind, id, bytes, encoded));
+  }
+  const MutexLock lock(state_->objects_mutex);
+  if (state_->has(kind, id)) return {};  // by another thread, since
+  return state_->put_record(kind, id, bytes, encoded);
 }
 
 namespace {
@@ -443,6 +477,7 @@ Result<object::ObjectWriter::StoredBlob> Transaction::put_blob(object::ByteSourc
     }
   }
   Concatenated whole(head, source);
+  const MutexLock lock(state_->objects_mutex);
   return state_->pack_writer().add_blob(whole);
 }
 

@@ -1,53 +1,30 @@
 #include "work/directory_state.h"
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 
 #include "base/hash.h"
+#include "work/state_format.h"
 
 namespace weft::work {
 namespace {
 
 using object::EntryKind;
 
-constexpr ByteView kMagic = "weft-dir";
-constexpr std::size_t kHeaderBytes = 96;
-constexpr std::size_t kEntryBytes = 104;
-constexpr std::size_t kChecksumOffset = 16;
-constexpr std::size_t kCheckedOffset = 24;  ///< the checksum covers everything from here
-constexpr std::uint8_t kRacyFlag = 1;
-/// Below this a state is read, above it is mapped: a map and its page faults cost more than copying a few pages.
-constexpr std::uint64_t kMapFromBytes = 64u << 10;
-
-// Offsets in an entry.
-constexpr std::size_t kNode = 0, kId = 16, kSize = 48, kMtime = 56, kCtime = 64, kInode = 72, kPathOffset = 80,
-                      kPathLength = 88, kEnd = 92, kMode = 96, kKind = 100, kFlags = 101;
-
-template <typename T>
-T load_at(ByteView bytes, std::size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof(T));
-  return value;
-}
-
 bool valid_kind(std::uint8_t kind) {
   return kind >= static_cast<std::uint8_t>(EntryKind::file) && kind <= static_cast<std::uint8_t>(EntryKind::submodule);
 }
 
-void append_entry(ByteWriter& out, const StateEntry& entry, std::uint64_t path_offset, std::uint32_t end) {
-  out.raw(entry.node.view());
-  out.raw(entry.id.view());
-  out.u64(entry.stamp.size);
-  out.u64(static_cast<std::uint64_t>(entry.stamp.mtime_ns));
-  out.u64(static_cast<std::uint64_t>(entry.stamp.ctime_ns));
-  out.u64(entry.stamp.inode);
-  out.u64(path_offset);
-  out.u32(static_cast<std::uint32_t>(entry.path.size()));
-  out.u32(end);
-  out.u32(entry.stamp.mode);
-  out.u8(static_cast<std::uint8_t>(entry.kind));
-  out.u8(entry.racy ? kRacyFlag : 0);
-  out.u16(0);
+/// Nothing but what lies inside the bytes is reachable from the entry.
+bool well_formed(ByteView raw, std::uint64_t path_bytes) {
+  const auto offset = load_at<std::uint64_t>(raw, kPathOffset);
+  const auto length = load_at<std::uint32_t>(raw, kPathLength);
+  return length != 0 && offset <= path_bytes && length <= path_bytes - offset &&
+         valid_kind(load_at<std::uint8_t>(raw, kKind));
+}
+
+std::string_view path_of(ByteView raw, ByteView paths) {
+  return paths.substr(load_at<std::uint64_t>(raw, kPathOffset), load_at<std::uint32_t>(raw, kPathLength));
 }
 
 }  // namespace
@@ -69,7 +46,17 @@ bool is_racy(const Stamp& stamp, std::int64_t seen_ns) {
   return within_grain(stamp.mtime_ns) || within_grain(stamp.ctime_ns);
 }
 
-// ---- DirectoryState
+object::TreeEntry tree_entry_of(const StateEntry& entry) {
+  const bool directory = entry.kind == EntryKind::directory;
+  return {.name = {},
+          .kind = entry.kind,
+          .mode = entry.tree_mode,
+          .node = entry.node,
+          .id = entry.id,
+          .size = directory ? 0 : entry.stamp.size};
+}
+
+std::string delta_path(const std::string& state_path) { return state_path + ".delta"; }
 
 DirectoryState DirectoryState::load(FileSystem& fs, const std::string& path, std::uint64_t device,
                                     std::uint64_t inode) {
@@ -78,92 +65,221 @@ DirectoryState DirectoryState::load(FileSystem& fs, const std::string& path, std
   const auto size = (*file)->size();
   if (!size || *size < kHeaderBytes) return {};
   DirectoryState state;
-  if (*size < kMapFromBytes) {
+  if (*size < kDeltaFromBytes) {
+    // A map and its page faults cost more than copying a few pages.
     auto bytes = std::make_shared<Bytes>(*size, '\0');
     if (!(*file)->read_at(0, *bytes)) return {};
     const ByteView view = *bytes;
     state.owner_ = std::move(bytes);
     if (!state.attach(view, device, inode)) return {};
-  } else {
-    auto mapping = (*file)->map(*size);
-    if (!mapping) return {};
-    const ByteView view = (*mapping)->bytes();
-    state.owner_ = *std::move(mapping);
-    if (!state.attach(view, device, inode)) return {};
+    return state;
+  }
+  auto mapping = (*file)->map(*size);
+  if (!mapping) return {};
+  const ByteView view = (*mapping)->bytes();
+  state.owner_ = *std::move(mapping);
+  if (!state.attach(view, device, inode)) return {};
+  if (auto delta = read_file(fs, delta_path(path), kMaxDeltaBytes)) {
+    state.attach_delta(std::make_shared<const Bytes>(*std::move(delta)));
   }
   return state;
 }
 
 std::optional<DirectoryState> DirectoryState::decode(std::shared_ptr<const Bytes> bytes, std::uint64_t device,
-                                                     std::uint64_t inode) {
+                                                     std::uint64_t inode, std::shared_ptr<const Bytes> delta) {
   DirectoryState state;
   const ByteView view = *bytes;
   state.owner_ = std::move(bytes);
   if (!state.attach(view, device, inode)) return std::nullopt;
+  if (delta) state.attach_delta(std::move(delta));
   return state;
 }
 
 bool DirectoryState::attach(ByteView bytes, std::uint64_t device, std::uint64_t inode) {
   if (bytes.size() < kHeaderBytes) return false;
   ByteReader header(bytes.substr(0, kHeaderBytes));
-  if (header.raw(kMagic.size()) != kMagic) return false;
+  if (header.raw(kBaseMagic.size()) != kBaseMagic) return false;
   if (header.u32() != kDirectoryStateVersion || header.u32() != kEntryBytes) return false;
   const std::uint64_t checksum = header.u64();
   const std::uint64_t count = header.u64();
   const std::uint64_t path_bytes = header.u64();
   if (header.u64() != device || header.u64() != inode) return false;
-  head_ = read_id<ObjectId>(header);
+  const ObjectId head = read_id<ObjectId>(header);
+  (void)header.u64();  // when it was seen: for people
+  const std::uint32_t flags = header.u32();
   if (count > kMaxStateEntries || path_bytes > bytes.size()) return false;
   if (bytes.size() != kHeaderBytes + count * kEntryBytes + path_bytes) return false;
   if (xxh3(bytes.substr(kCheckedOffset)) != checksum) return false;
   entries_ = bytes.substr(kHeaderBytes, count * kEntryBytes);
   paths_ = bytes.substr(kHeaderBytes + count * kEntryBytes);
-  count_ = count;
   // The checksum tells accidents; what it cannot tell must at least not lead outside the bytes.
-  for (std::size_t i = 0; i < count_; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const ByteView raw = entries_.substr(i * kEntryBytes, kEntryBytes);
-    const auto offset = load_at<std::uint64_t>(raw, kPathOffset);
-    const auto length = load_at<std::uint32_t>(raw, kPathLength);
     const auto end = load_at<std::uint32_t>(raw, kEnd);
-    if (length == 0 || offset > path_bytes || length > path_bytes - offset) return false;
-    if (end <= i || end > count_ || !valid_kind(load_at<std::uint8_t>(raw, kKind))) return false;
+    if (!well_formed(raw, path_bytes) || end <= i || end > count) return false;
+  }
+  base_count_ = count;
+  base_bytes_ = bytes.size();
+  base_checksum_ = checksum;
+  head_ = head;
+  root_exact_ = (flags & kRootExactFlag) != 0;
+  return true;
+}
+
+// DS6
+void DirectoryState::attach_delta(std::shared_ptr<const Bytes> owner) {
+  const ByteView bytes = *owner;
+  if (bytes.size() < kDeltaHeaderBytes) return;
+  ByteReader header(bytes.substr(0, kDeltaHeaderBytes));
+  if (header.raw(kDeltaMagic.size()) != kDeltaMagic) return;
+  if (header.u32() != kDirectoryStateVersion || header.u32() != kDeltaEntryBytes) return;
+  const std::uint64_t checksum = header.u64();
+  const std::uint64_t count = header.u64();
+  const std::uint64_t path_bytes = header.u64();
+  if (header.u64() != base_checksum_) return;
+  const ObjectId head = read_id<ObjectId>(header);
+  (void)header.u64();  // when it was seen: for people
+  const std::uint32_t flags = header.u32();
+  if (count > kMaxStateEntries - base_count_ || path_bytes > bytes.size()) return;
+  if (bytes.size() != kDeltaHeaderBytes + count * kDeltaEntryBytes + path_bytes) return;
+  if (xxh3(bytes.substr(kCheckedOffset)) != checksum) return;
+  const ByteView entries = bytes.substr(kDeltaHeaderBytes, count * kDeltaEntryBytes);
+  if (!merge(entries, bytes.substr(kDeltaHeaderBytes + count * kDeltaEntryBytes), count)) {
+    sources_.clear();
+    ends_.clear();
+    return;
+  }
+  delta_owner_ = std::move(owner);
+  delta_entries_ = entries;
+  delta_paths_ = bytes.substr(kDeltaHeaderBytes + count * kDeltaEntryBytes);
+  delta_count_ = count;
+  merged_ = true;
+  head_ = head;
+  root_exact_ = (flags & kRootExactFlag) != 0;
+}
+
+bool DirectoryState::merge(ByteView delta_entries, ByteView delta_paths, std::size_t count) {
+  sources_.reserve(base_count_ + count);
+  std::vector<std::uint32_t> place(base_count_);        // of a base entry
+  std::vector<std::uint32_t> reached(base_count_ + 1);  // how many come of what stands before a base entry
+  std::vector<bool> gone(base_count_, false);
+  std::vector<std::pair<std::size_t, std::string_view>> inserted;
+  std::size_t base = 0;
+  std::string_view previous;
+  const auto copy_until = [&](std::size_t end) {
+    for (; base < end; ++base) {
+      place[base] = static_cast<std::uint32_t>(sources_.size());
+      sources_.push_back(static_cast<std::uint32_t>(base));
+      reached[base + 1] = static_cast<std::uint32_t>(sources_.size());
+    }
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    const ByteView raw = delta_entries.substr(i * kDeltaEntryBytes, kDeltaEntryBytes);
+    if (!well_formed(raw, delta_paths.size())) return false;
+    const std::string_view path = path_of(raw, delta_paths);
+    const auto at = load_at<std::uint32_t>(raw, kDeltaPlace);
+    const auto what = load_at<std::uint32_t>(raw, kDeltaWhat);
+    if (at < base || at > base_count_ || (i > 0 && !path_less(previous, path))) return false;
+    previous = path;
+    copy_until(at);
+    if (what == static_cast<std::uint32_t>(DeltaKind::insert)) {
+      // In order with what stands around it, or lookups would go astray.
+      if (at > 0 && !path_less(base_path(at - 1), path)) return false;
+      if (at < base_count_ && !path_less(path, base_path(at))) return false;
+      inserted.emplace_back(sources_.size(), path);
+      sources_.push_back(static_cast<std::uint32_t>(i) | kFromDelta);
+      continue;
+    }
+    if (at == base_count_ || base_path(at) != path) return false;
+    place[base] = static_cast<std::uint32_t>(sources_.size());
+    if (what == static_cast<std::uint32_t>(DeltaKind::replace)) {
+      sources_.push_back(static_cast<std::uint32_t>(i) | kFromDelta);
+    } else if (what == static_cast<std::uint32_t>(DeltaKind::remove)) {
+      gone[base] = true;
+    } else {
+      return false;
+    }
+    reached[++base] = static_cast<std::uint32_t>(sources_.size());
+  }
+  copy_until(base_count_);
+
+  ends_.resize(sources_.size());
+  for (std::size_t i = 0; i < ends_.size(); ++i) ends_[i] = static_cast<std::uint32_t>(i + 1);
+  for (std::size_t i = 0; i < base_count_; ++i) {
+    if (gone[i]) continue;
+    ends_[place[i]] = std::max(ends_[place[i]], reached[load_at<std::uint32_t>(base_raw(i), kEnd)]);
+  }
+  if (inserted.empty()) return true;
+  // What was inserted lengthens the directories above it.
+  merged_ = true;
+  delta_entries_ = delta_entries;
+  delta_paths_ = delta_paths;
+  for (const auto& [at, path] : inserted) {
+    for (std::size_t slash = path.rfind('/'); slash != std::string_view::npos; slash = path.rfind('/', slash - 1)) {
+      const std::size_t above = find(path.substr(0, slash));
+      if (above != kNone) ends_[above] = std::max(ends_[above], static_cast<std::uint32_t>(at + 1));
+      if (slash == 0) break;
+    }
   }
   return true;
 }
 
+ByteView DirectoryState::base_raw(std::size_t index) const { return entries_.substr(index * kEntryBytes, kEntryBytes); }
+
+std::string_view DirectoryState::base_path(std::size_t index) const { return path_of(base_raw(index), paths_); }
+
+ByteView DirectoryState::raw(std::size_t index, ByteView& paths) const {
+  const std::uint32_t source = merged_ ? sources_[index] : static_cast<std::uint32_t>(index);
+  if ((source & kFromDelta) == 0) {
+    paths = paths_;
+    return base_raw(source);
+  }
+  paths = delta_paths_;
+  return delta_entries_.substr((source & ~kFromDelta) * kDeltaEntryBytes, kDeltaEntryBytes);
+}
+
 StateEntry DirectoryState::entry(std::size_t index) const {
-  WEFT_CHECK(index < count_);
-  const ByteView raw = entries_.substr(index * kEntryBytes, kEntryBytes);
+  WEFT_CHECK(index < size());
+  ByteView paths;
+  const ByteView bytes = raw(index, paths);
+  const auto flags = load_at<std::uint8_t>(bytes, kFlags);
   StateEntry entry;
-  entry.path = path(index);
-  entry.kind = static_cast<EntryKind>(load_at<std::uint8_t>(raw, kKind));
-  entry.node = NodeId::from_bytes(raw.substr(kNode, NodeId::kSize));
-  entry.id = ObjectId::from_bytes(raw.substr(kId, ObjectId::kSize));
-  entry.stamp = {.size = load_at<std::uint64_t>(raw, kSize),
-                 .mtime_ns = load_at<std::int64_t>(raw, kMtime),
-                 .ctime_ns = load_at<std::int64_t>(raw, kCtime),
-                 .inode = load_at<std::uint64_t>(raw, kInode),
-                 .mode = load_at<std::uint32_t>(raw, kMode)};
-  entry.racy = (load_at<std::uint8_t>(raw, kFlags) & kRacyFlag) != 0;
+  entry.path = path_of(bytes, paths);
+  entry.kind = static_cast<EntryKind>(load_at<std::uint8_t>(bytes, kKind));
+  entry.node = NodeId::from_bytes(bytes.substr(kNode, NodeId::kSize));
+  entry.id = ObjectId::from_bytes(bytes.substr(kId, ObjectId::kSize));
+  entry.stamp = {.size = load_at<std::uint64_t>(bytes, kSize),
+                 .mtime_ns = load_at<std::int64_t>(bytes, kMtime),
+                 .ctime_ns = load_at<std::int64_t>(bytes, kCtime),
+                 .inode = load_at<std::uint64_t>(bytes, kInode),
+                 .mode = load_at<std::uint32_t>(bytes, kMode)};
+  entry.racy = (flags & kRacyFlag) != 0;
+  entry.in_tree = (flags & kInTreeFlag) != 0;
+  entry.exact = (flags & kExactFlag) != 0;
+  entry.tree_mode = load_at<std::uint16_t>(bytes, kTreeMode);
   return entry;
 }
 
 std::string_view DirectoryState::path(std::size_t index) const {
-  const ByteView raw = entries_.substr(index * kEntryBytes, kEntryBytes);
-  return paths_.substr(load_at<std::uint64_t>(raw, kPathOffset), load_at<std::uint32_t>(raw, kPathLength));
+  ByteView paths;
+  const ByteView bytes = raw(index, paths);
+  return path_of(bytes, paths);
 }
 
 std::size_t DirectoryState::end(std::size_t index) const {
-  WEFT_CHECK(index < count_);
-  return load_at<std::uint32_t>(entries_, index * kEntryBytes + kEnd);
+  WEFT_CHECK(index < size());
+  return merged_ ? ends_[index] : load_at<std::uint32_t>(base_raw(index), kEnd);
 }
 
-std::size_t DirectoryState::lower_bound(std::string_view wanted) const {
+namespace {
+
+template <typename PathAt>
+std::size_t first_not_before(std::size_t count, std::string_view wanted, const PathAt& path_at) {
   std::size_t low = 0;
-  std::size_t high = count_;
+  std::size_t high = count;
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;
-    if (path_less(path(middle), wanted)) {
+    if (path_less(path_at(middle), wanted)) {
       low = middle + 1;
     } else {
       high = middle;
@@ -172,166 +288,19 @@ std::size_t DirectoryState::lower_bound(std::string_view wanted) const {
   return low;
 }
 
+}  // namespace
+
+std::size_t DirectoryState::base_lower_bound(std::string_view wanted) const {
+  return first_not_before(base_count_, wanted, [this](std::size_t i) { return base_path(i); });
+}
+
+std::size_t DirectoryState::lower_bound(std::string_view wanted) const {
+  return first_not_before(size(), wanted, [this](std::size_t i) { return path(i); });
+}
+
 std::size_t DirectoryState::find(std::string_view wanted) const {
   const std::size_t at = lower_bound(wanted);
-  return at < count_ && path(at) == wanted ? at : kNone;
-}
-
-// ---- StateUpdate
-
-StateUpdate::StateUpdate(std::shared_ptr<const DirectoryState> old, std::int64_t begun_monotonic_ns,
-                         std::int64_t begun_ns)
-    : old_(std::move(old)),
-      begun_monotonic_ns_(begun_monotonic_ns),
-      begun_ns_(begun_ns),
-      dropped_(old_->size(), false) {}
-
-void StateUpdate::put(StateEntry entry, bool seen_late) {
-  std::string path(entry.path);
-  const auto [at, fresh] = put_index_.try_emplace(path, puts_.size());
-  Put put{std::move(path), entry, seen_late ? Seen::written : Seen::begun};
-  if (fresh) {
-    puts_.push_back(std::move(put));
-  } else {
-    puts_[at->second] = std::move(put);
-  }
-}
-
-void StateUpdate::drop(std::size_t index) {
-  std::fill(dropped_.begin() + static_cast<std::ptrdiff_t>(index),
-            dropped_.begin() + static_cast<std::ptrdiff_t>(old_->end(index)), true);
-}
-
-void StateUpdate::confirm(std::size_t index) {
-  const StateEntry entry = old_->entry(index);
-  put(entry);
-}
-
-void StateUpdate::set_node(const std::string& path, const NodeId& node) {
-  const auto known = put_index_.find(path);
-  if (known != put_index_.end()) {
-    puts_[known->second].entry.node = node;
-    return;
-  }
-  const std::size_t index = old_->find(path);
-  if (index == DirectoryState::kNone || dropped_[index]) return;
-  StateEntry entry = old_->entry(index);
-  if (entry.node == node) return;
-  entry.node = node;
-  put_index_.emplace(path, puts_.size());
-  puts_.push_back({path, entry, Seen::before});
-}
-
-bool StateUpdate::says_something_new(const Target& target) const {
-  if (old_->head() != target.head) return true;
-  std::vector<bool> still_there(old_->size(), false);
-  for (const Put& put : puts_) {
-    const std::size_t index = old_->find(put.path);
-    if (index == DirectoryState::kNone) return true;
-    const StateEntry known = old_->entry(index);
-    const StateEntry& now = put.entry;
-    if (known.kind != now.kind || known.node != now.node || known.id != now.id || known.stamp != now.stamp) return true;
-    if (known.racy && put.seen != Seen::before && !is_racy(now.stamp, begun_ns_)) return true;
-    still_there[index] = true;
-  }
-  for (std::size_t i = 0; i < dropped_.size(); ++i) {
-    if (dropped_[i] && !still_there[i]) return true;
-  }
-  return false;
-}
-
-Result<void> StateUpdate::write(Env& env, const Target& target) {
-  if (!says_something_new(target)) return {};
-  const std::string temporary = target.path + ".new-" + env.random.id<Id<struct TemporaryTag, 4>>().hex();
-  auto file = env.fs.open(temporary, OpenMode::create_new);
-  if (!file && file.error().code == Code::not_found) {
-    WEFT_DO(env.fs.make_directory(parent_path(target.path)));
-    file = env.fs.open(temporary, OpenMode::create_new);
-  }
-  if (!file) return std::move(file).error();
-
-  // What "seen" means on the clock that stamps files, which need not be ours (a test's, another machine's): the new
-  // file's own time, less what has passed since looking began. The earlier of both clocks errs towards reading again.
-  std::int64_t seen_ns = begun_ns_;
-  std::int64_t written_ns = env.clock.now_ns();
-  if (const auto status = env.fs.status(temporary)) {
-    seen_ns = std::min(seen_ns, status->mtime_ns - (env.clock.monotonic_ns() - begun_monotonic_ns_));
-    written_ns = std::min(written_ns, status->mtime_ns);
-  } else {
-    seen_ns = written_ns = 0;
-  }
-
-  // Indices in put_index_ mean nothing from here on: an update is written once.
-  std::sort(puts_.begin(), puts_.end(), [](const Put& a, const Put& b) { return path_less(a.path, b.path); });
-
-  Bytes entries;
-  Bytes paths;
-  std::vector<std::pair<std::size_t, std::string_view>> open;  // directories around the next entry: index, path
-  std::size_t count = 0;
-  ByteWriter entry_writer(entries);
-  const auto close_until = [&](std::string_view path) {
-    while (!open.empty()) {
-      const std::string_view top = open.back().second;
-      if (path.size() > top.size() && path[top.size()] == '/' && path.starts_with(top)) break;
-      const auto end = static_cast<std::uint32_t>(count);
-      std::memcpy(entries.data() + open.back().first * kEntryBytes + kEnd, &end, sizeof(end));
-      open.pop_back();
-    }
-  };
-  const auto emit = [&](const StateEntry& entry) {
-    close_until(entry.path);
-    // DS4: whoever put an entry below something that is no directory any more must not make the file malformed.
-    const std::size_t slash = entry.path.rfind('/');
-    const std::string_view parent = slash == std::string_view::npos ? "" : entry.path.substr(0, slash);
-    if (parent != (open.empty() ? std::string_view() : open.back().second)) return;
-    append_entry(entry_writer, entry, paths.size(), static_cast<std::uint32_t>(count + 1));
-    paths += entry.path;
-    if (entry.kind == EntryKind::directory) open.emplace_back(count, entry.path);
-    ++count;
-  };
-  std::size_t next_old = 0;
-  for (Put& put : puts_) {
-    for (; next_old < old_->size() && path_less(old_->path(next_old), put.path); ++next_old) {
-      if (!dropped_[next_old]) emit(old_->entry(next_old));
-    }
-    if (next_old < old_->size() && old_->path(next_old) == put.path) ++next_old;
-    put.entry.path = put.path;
-    if (put.seen != Seen::before) {
-      put.entry.racy = put.entry.kind != EntryKind::directory &&
-                       is_racy(put.entry.stamp, put.seen == Seen::written ? written_ns : seen_ns);
-    }
-    emit(put.entry);
-  }
-  for (; next_old < old_->size(); ++next_old) {
-    if (!dropped_[next_old]) emit(old_->entry(next_old));
-  }
-  close_until("");
-
-  Bytes header;
-  ByteWriter out(header);
-  out.raw(kMagic);
-  out.u32(kDirectoryStateVersion);
-  out.u32(kEntryBytes);
-  out.u64(0);
-  out.u64(count);
-  out.u64(paths.size());
-  out.u64(target.device);
-  out.u64(target.inode);
-  out.raw(target.head.view());
-  out.u64(static_cast<std::uint64_t>(seen_ns));
-  WEFT_CHECK(header.size() == kHeaderBytes);
-  header.reserve(header.size() + entries.size() + paths.size());
-  header += entries;
-  header += paths;
-  const std::uint64_t checksum = xxh3(ByteView(header).substr(kCheckedOffset));
-  std::memcpy(header.data() + kChecksumOffset, &checksum, sizeof(checksum));
-
-  auto done = (*file)->write_at(0, ByteView(header));
-  if (done) done = env.fs.rename(temporary, target.path);
-  if (!done) {
-    if (const auto removed = env.fs.unlink(temporary); !removed) return done;
-  }
-  return done;
+  return at < size() && path(at) == wanted ? at : kNone;
 }
 
 }  // namespace weft::work

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <random>
+#include <set>
 
 #include "base/hash.h"
 #include "base/testing/temp_dir.h"
@@ -181,6 +184,351 @@ TEST_F(DirectoryStateTest, LargeOnesAreMapped) {
   ASSERT_EQ(state->size(), 5000u);
   std::sort(names.begin(), names.end());
   EXPECT_EQ(paths(*state), names);
+}
+
+class DeltaTest : public DirectoryStateTest {
+ protected:
+  static constexpr int kDirectories = 20;
+  static constexpr int kFilesEach = 100;
+
+  DeltaTest() {
+    StateUpdate first = update();
+    for (int d = 0; d < kDirectories; ++d) {
+      first.put(directory(name(d)));
+      for (int f = 0; f < kFilesEach; ++f) first.put(file(name(d, f)));
+    }
+    write(first);
+    base_ = bytes(state_path());
+    EXPECT_GT(base_.size(), kDeltaFromBytes);
+  }
+  static std::string name(int d) { return "d" + std::to_string(100 + d); }
+  static std::string name(int d, int f) { return name(d) + "/f" + std::to_string(1000 + f); }
+  Bytes bytes(const std::string& path) { return *read_file(env_.fs, path, 1u << 30); }
+  bool has_delta() { return env_.fs.status(delta_path(state_path())).has_value(); }
+
+  Bytes base_;
+};
+
+// DS6
+TEST_F(DeltaTest, SmallChangesLeaveTheBaseAlone) {
+  StateUpdate second = update();
+  second.put(file(name(3, 7), 77));         // another content
+  second.drop(second.old().find(name(4)));  // a directory goes
+  second.put(directory("d1035"));           // one comes
+  second.put(file("d1035/new", 5));
+  second.put(file(name(19) + "/zzz", 6));  // at the very end
+  second.put(file("a", 8));                // at the very beginning
+  second.put(file(name(0) + "/a", 9));     // first in a directory
+  write(second, sha256("head"));
+  EXPECT_EQ(bytes(state_path()), base_);
+  ASSERT_TRUE(has_delta());
+  EXPECT_LT(bytes(delta_path(state_path())).size(), 32u << 10);
+
+  const auto state = load();
+  EXPECT_EQ(state->head(), sha256("head"));
+  EXPECT_EQ(state->size(), std::size_t{kDirectories * (kFilesEach + 1) - (kFilesEach + 1) + 5});
+  EXPECT_EQ(state->entry(state->find(name(3, 7))).stamp.size, 77u);
+  EXPECT_EQ(state->find(name(4)), DirectoryState::kNone);
+  EXPECT_EQ(state->find(name(4, 9)), DirectoryState::kNone);
+  EXPECT_EQ(state->find("a"), 0u);
+  const std::size_t added = state->find("d1035");
+  ASSERT_NE(added, DirectoryState::kNone);
+  EXPECT_EQ(state->end(added), added + 2);
+  EXPECT_EQ(state->path(added + 1), "d1035/new");
+  EXPECT_EQ(state->end(state->find(name(19))), state->size());
+  for (std::size_t i = 0; i < state->size(); ++i) {
+    if (i > 0) {
+      ASSERT_TRUE(path_less(state->path(i - 1), state->path(i)));
+    }
+    // DS4
+    std::size_t end = i + 1;
+    while (end < state->size() && state->path(end).starts_with(std::string(state->path(i)) + "/")) ++end;
+    ASSERT_EQ(state->end(i), end) << state->path(i);
+  }
+
+  // And changes of changes.
+  StateUpdate third = update();
+  third.drop(third.old().find("d1035"));
+  third.put(directory(name(4)));
+  third.put(file(name(4, 9), 99));
+  third.put(file("a", 10));
+  write(third);
+  EXPECT_EQ(bytes(state_path()), base_);
+  const auto again = load();
+  EXPECT_EQ(again->find("d1035/new"), DirectoryState::kNone);
+  EXPECT_EQ(again->entry(again->find(name(4, 9))).stamp.size, 99u);
+  EXPECT_EQ(again->end(again->find(name(4))), again->find(name(4)) + 2);
+  EXPECT_EQ(again->entry(0).stamp.size, 10u);
+  EXPECT_EQ(again->entry(again->find(name(3, 7))).stamp.size, 77u);
+}
+
+// DS6
+TEST_F(DeltaTest, MuchChangedMakesANewBase) {
+  for (int round = 0; round < 6; ++round) {
+    StateUpdate next = update();
+    for (int f = 0; f < kFilesEach; ++f) next.put(file(name(round, f), 2));
+    write(next);
+  }
+  EXPECT_NE(bytes(state_path()), base_);
+  const auto state = load();
+  for (int d = 0; d < kDirectories; ++d) EXPECT_EQ(state->entry(state->find(name(d, 5))).stamp.size, d < 6 ? 2u : 1u);
+  EXPECT_LE(env_.fs.list(temp_.path())->size(), 2u);  // no temporaries
+}
+
+// DS3, DS6: beside another base, torn or flipped, it counts for nothing, and the base stands.
+TEST_F(DeltaTest, ADeltaThatIsNotOfThisBaseIsIgnored) {
+  StateUpdate second = update();
+  second.put(file(name(3, 7), 77));
+  second.put(file("new", 5));
+  second.drop(second.old().find(name(5, 5)));
+  write(second);
+  const Bytes delta = bytes(delta_path(state_path()));
+  const auto decode = [&](const Bytes& base, const Bytes& with) {
+    return DirectoryState::decode(std::make_shared<Bytes>(base), kDevice, kInode, std::make_shared<Bytes>(with));
+  };
+  const auto is_base = [&](const std::optional<DirectoryState>& state) {
+    return state && state->delta_entries() == 0 && state->size() == std::size_t{kDirectories * (kFilesEach + 1)} &&
+           state->entry(state->find(name(3, 7))).stamp.size == 1;
+  };
+  ASSERT_EQ(decode(base_, delta)->delta_entries(), 3u);
+  for (std::size_t size = 0; size < delta.size(); ++size) EXPECT_TRUE(is_base(decode(base_, delta.substr(0, size))));
+  EXPECT_TRUE(is_base(decode(base_, delta + "x")));
+  for (std::size_t at = 0; at < delta.size(); ++at) {
+    Bytes flipped = delta;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
+    EXPECT_TRUE(is_base(decode(base_, flipped))) << at;
+  }
+  // Somebody else wrote a new base meanwhile.
+  std::filesystem::remove(state_path());
+  StateUpdate other = update();
+  for (int d = 0; d < kDirectories; ++d) {
+    other.put(directory(name(d)));
+    for (int f = 0; f < kFilesEach; ++f) other.put(file(name(d, f), 3));
+  }
+  write(other);
+  ASSERT_TRUE(has_delta());
+  EXPECT_EQ(load()->entry(load()->find(name(3, 7))).stamp.size, 3u);
+  EXPECT_EQ(load()->find("new"), DirectoryState::kNone);
+}
+
+// DS6
+TEST_F(DeltaTest, RandomChangesMatchAMap) {
+  constexpr unsigned kSeed = 7;
+  std::mt19937 random(kSeed);
+  std::map<std::string, std::uint64_t> model;
+  for (int d = 0; d < kDirectories; ++d) {
+    for (int f = 0; f < kFilesEach; ++f) model[name(d, f)] = 1;
+  }
+  int with_delta = 0;
+  int new_bases = 0;
+  for (int round = 0; round < 200; ++round) {
+    StateUpdate next = update();
+    std::set<std::string> touched;
+    for (int edit = 0; edit < 12; ++edit) {
+      const int d = static_cast<int>(random() % kDirectories);
+      const std::string path = name(d, static_cast<int>(random() % (kFilesEach * 2)));
+      if (!touched.insert(path).second) continue;
+      const std::size_t known = next.old().find(path);
+      if (random() % 3 == 0) {
+        if (known == DirectoryState::kNone) continue;
+        next.drop(known);
+        model.erase(path);
+      } else {
+        model[path] = 2u + static_cast<unsigned>(round);
+        next.put(file(path, model[path]));
+      }
+    }
+    const Bytes before = bytes(state_path());
+    write(next);
+    if (bytes(state_path()) != before) ++new_bases;
+    const auto state = load();
+    if (state->delta_entries() > 0) ++with_delta;
+    std::map<std::string, std::uint64_t> found;
+    std::size_t directories = 0;
+    for (std::size_t i = 0; i < state->size(); ++i) {
+      const StateEntry entry = state->entry(i);
+      if (entry.kind == EntryKind::directory) {
+        ++directories;
+        const std::size_t end = state->end(i);
+        ASSERT_TRUE(end == state->size() || state->entry(end).kind == EntryKind::directory);
+      } else {
+        found[std::string(entry.path)] = entry.stamp.size;
+      }
+      ASSERT_EQ(state->find(entry.path), i);
+    }
+    ASSERT_EQ(directories, std::size_t{kDirectories});
+    ASSERT_EQ(found, model) << "seed " << kSeed << " round " << round;
+  }
+  EXPECT_GT(with_delta, 100);
+  EXPECT_GT(new_bases, 1);
+}
+
+class TreeFactsTest : public DirectoryStateTest {
+ protected:
+  static object::TreeEntry tree_entry(const StateEntry& entry) {
+    return {.name = std::string(name_of(entry.path)),
+            .kind = entry.kind,
+            .mode = entry.kind == EntryKind::directory ? 0755u : 0644u,
+            .node = entry.node,
+            .id = entry.kind == EntryKind::directory ? sha256("tree of " + std::string(entry.path)) : entry.id,
+            .size = entry.kind == EntryKind::directory ? 0 : entry.stamp.size};
+  }
+  static std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+  static StateNotes::Claim claim(std::string path, const ObjectId& tree, object::Entries entries) {
+    StateNotes::Claim made;
+    made.path = std::move(path);
+    made.tree = tree;
+    made.entries = std::move(entries);
+    return made;
+  }
+  static StateEntry plain_directory(std::string_view path) {
+    StateEntry entry = directory(path);
+    entry.id = {};
+    return entry;
+  }
+  const ObjectId root_ = sha256("root");
+  const ObjectId d_tree_ = sha256("tree of d");
+
+  /// d, d/a, d/b and e, all as in the trees.
+  void write_settled() {
+    StateUpdate first = update();
+    for (const char* path : {"d/a", "d/b", "e"}) first.put(file(path));
+    first.put(plain_directory("d"));
+    first.claim(claim("", root_, {tree_entry(directory("d")), tree_entry(file("e"))}));
+    first.claim(claim("d", d_tree_, {tree_entry(file("d/a")), tree_entry(file("d/b"))}));
+    write(first, root_);
+    const auto state = load();
+    ASSERT_TRUE(state->root_exact());
+    ASSERT_TRUE(exact("d"));
+    ASSERT_EQ(state->entry(state->find("d")).id, d_tree_);
+    ASSERT_EQ(tree_entry_of(state->entry(state->find("d/a"))).id, file("d/a").id);
+    ASSERT_EQ(tree_entry_of(state->entry(state->find("d/a"))).mode, 0644u);
+  }
+  bool exact(const char* path) {
+    const auto state = load();
+    return state->entry(state->find(path)).exact;
+  }
+};
+
+// DS5
+TEST_F(TreeFactsTest, WhateverChangesAnEntryTakesExactFromItsDirectory) {
+  using Edit = std::function<void(StateUpdate&)>;
+  const std::vector<Edit> edits = {
+      [](StateUpdate& u) { u.put(file("d/a", 2)); },                  // another content
+      [](StateUpdate& u) { u.drop(u.old().find("d/a")); },            // gone
+      [](StateUpdate& u) { u.set_node("d/a", file("other").node); },  // another node
+      [](StateUpdate& u) {
+        StateEntry executable = file("d/a");
+        executable.stamp.mode = 0755;
+        u.put(executable);
+      },
+      [](StateUpdate& u) {
+        u.drop(u.old().find("d"));  // made anew, and looked into in part
+        u.put(plain_directory("d"));
+        u.put(file("d/a"));
+      },
+      [](StateUpdate& u) {
+        StateEntry link = file("d/a");
+        link.kind = EntryKind::symlink;
+        u.put(link);
+      },
+  };
+  for (std::size_t i = 0; i < edits.size(); ++i) {
+    write_settled();
+    StateUpdate next = update();
+    edits[i](next);
+    write(next, root_);
+    EXPECT_FALSE(exact("d")) << i;
+    EXPECT_TRUE(load()->root_exact()) << i;
+  }
+  // What says the same, or is no tree's business, changes nothing.
+  write_settled();
+  StateUpdate next = update();
+  StateEntry touched = file("d/a");
+  touched.stamp.mtime_ns += 5;
+  next.put(touched);
+  next.put(file("d/untracked"));
+  StateEntry moved = plain_directory("d");
+  moved.stamp.inode = 12345;
+  next.put(moved);
+  write(next, root_);
+  EXPECT_TRUE(exact("d"));
+  EXPECT_TRUE(load()->root_exact());
+  EXPECT_FALSE(load()->entry(load()->find("d/untracked")).in_tree);
+}
+
+// DS5
+TEST_F(TreeFactsTest, AnotherHeadIsNotWhatTheTopIsExactFor) {
+  write_settled();
+  StateUpdate next = update();
+  write(next, sha256("another root"));
+  EXPECT_FALSE(load()->root_exact());
+  EXPECT_TRUE(exact("d"));  // of its own tree still
+}
+
+// DS5
+TEST_F(TreeFactsTest, WhatDiffersFromTheTreeMakesNothingExact) {
+  write_settled();
+  StateUpdate next = update();
+  object::TreeEntry other = tree_entry(file("d/b"));
+  other.id = sha256("not on disk");
+  next.claim(claim("d", sha256("another tree of d"), {tree_entry(file("d/a")), other}));
+  write(next, root_);
+  EXPECT_FALSE(exact("d"));
+  EXPECT_FALSE(load()->root_exact());  // its entry of d is another tree's now
+  EXPECT_TRUE(load()->entry(load()->find("d/a")).in_tree);
+  EXPECT_FALSE(load()->entry(load()->find("d/b")).in_tree);
+  // A missing entry, and one too many.
+  write_settled();
+  StateUpdate missing = update();
+  missing.claim(claim("d", d_tree_, {tree_entry(file("d/a")), tree_entry(file("d/b")), tree_entry(file("d/c"))}));
+  write(missing, root_);
+  EXPECT_FALSE(exact("d"));
+  write_settled();
+  StateUpdate fewer = update();
+  fewer.claim(claim("d", sha256("only a"), {tree_entry(file("d/a"))}));
+  write(fewer, root_);
+  EXPECT_TRUE(exact("d"));
+  EXPECT_FALSE(load()->entry(load()->find("d/b")).in_tree);
+}
+
+// DS5
+TEST_F(TreeFactsTest, AClaimOfDifferencesNeedsWhatItIsBasedOn) {
+  const ObjectId next_root = sha256("next root");
+  const ObjectId next_d = sha256("next tree of d");
+  const auto edited = [&](const ObjectId& base_of_d, std::vector<const char*> named) {
+    StateUpdate next = update();
+    next.put(file("d/a", 2));
+    next.drop(next.old().find("d/b"));
+    StateNotes::Claim d = claim("d", next_d, {});
+    d.base = base_of_d;
+    d.round = 1;
+    for (const char* path : named) {
+      if (std::string_view(path) == "d/a") d.entries.push_back(tree_entry(file("d/a", 2)));
+      if (std::string_view(path) == "d/b") d.gone.emplace_back("b");
+    }
+    object::TreeEntry d_entry = tree_entry(directory("d"));
+    d_entry.id = next_d;
+    StateNotes::Claim top = claim("", next_root, {d_entry});
+    top.base = root_;
+    top.round = 1;
+    next.claim(std::move(top));
+    next.claim(std::move(d));
+    write(next, next_root);
+  };
+  write_settled();
+  edited(d_tree_, {"d/a", "d/b"});
+  EXPECT_TRUE(exact("d"));
+  EXPECT_TRUE(load()->root_exact());
+  EXPECT_EQ(load()->entry(load()->find("d")).id, next_d);
+  // Of another tree than the one it was exact for.
+  write_settled();
+  edited(sha256("unknown"), {"d/a", "d/b"});
+  EXPECT_FALSE(exact("d"));
+  // Something changed that the claim does not speak of.
+  write_settled();
+  edited(d_tree_, {"d/a"});
+  EXPECT_FALSE(exact("d"));
 }
 
 TEST_F(DirectoryStateTest, RandomUpdatesMatchAMap) {

@@ -2,6 +2,7 @@
 
 #include "tree/tree.h"
 #include "work/comparison.h"
+#include "work/recorded_claims.h"
 
 namespace weft::work {
 namespace {
@@ -69,6 +70,10 @@ Result<Recorded> record(const WorkTree& tree, const object::ObjectReader& reader
   WEFT_TRY(out.ops, tree::derive_ops(reader, head, out.tree));
   out.status = make_status(comparison.scan);
   for (const auto& [path, node] : nodes) comparison.update->set_node(path, node);
+  if (out.tree != head) {
+    WEFT_TRY(auto claims, claims_of_record(reader, head, out.tree, all));
+    for (auto& claim : claims) comparison.update->claim(std::move(claim));
+  }
   comparison.target.head = out.tree;
   out.accept = [update = comparison.update, target = comparison.target, env = tree.env]() mutable {
     return update->write(env, target);

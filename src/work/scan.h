@@ -1,7 +1,6 @@
 // The walk over a working tree: what is there, compared with a head tree, directory by directory.
 //
-// One directory is one step: its listing, the head's entries and what directory state knows of it are merged by name.
-// Steps depend on nothing but what they are handed (Pending), so that several walkers can share the work.
+// Who walks is in walk.h; here is what comes of it, and the reading of single files afterwards.
 //
 // Invariants:
 //   SC1  A path the head has is `gone` only when its directory was listed and did not have it. What cannot be looked at
@@ -9,17 +8,19 @@
 //        C14).
 //   SC2  Content is read only where directory state does not know it for exactly this stat data (DS1, DS2).
 //   SC3  Nothing of a nested repository is recorded, and nothing of the head is taken for gone because of one (CASES
-//   C22).
-// Threading: one thread.
+//        C22).
+//   SC4  What comes of a walk does not depend on how many threads shared it, nor on which was faster.
+// Threading: a Scanner belongs to one thread, and starts others for as long as a call lasts.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "work/content.h"
 #include "work/dir_cursor.h"
 #include "work/directory_state.h"
-#include "work/ignore.h"
+#include "work/scope.h"
 #include "work/work.h"
 
 namespace weft::work {
@@ -37,6 +38,7 @@ struct Observation {
   std::optional<ObjectId> id;  ///< content, where known; a directory has none
   std::uint64_t size = 0;
   bool unreadable = false;          ///< new and could not be read: recorded only if it is the head's under another name
+  bool repository = false;          ///< `unreadable`, as a repository of its own lies in it (SC3)
   std::optional<std::size_t> from;  ///< index of the observation whose head node this is (a move)
 
   bool kind_changed() const { return present && head && head->kind != kind; }
@@ -53,20 +55,6 @@ struct Scan {
   std::uint64_t files_read = 0;
 };
 
-/// Which part of the tree is asked for.
-class Scope {
- public:
-  explicit Scope(std::vector<std::string> paths) : paths_(std::move(paths)) {}
-  enum class Place { outside, route, inside };  ///< route: above something asked for
-  Place place(std::string_view path) const;
-  /// `path` is one of the paths itself.
-  bool names(std::string_view path) const;
-  bool everything() const { return paths_.empty(); }
-
- private:
-  std::vector<std::string> paths_;
-};
-
 class Scanner {
  public:
   /// With a writer, the content of everything that differs is put there; without one, content is read only to find out.
@@ -77,46 +65,18 @@ class Scanner {
 
   /// Finds out the content of a new path the walk did not read. Leaves `id` empty and warns when that fails.
   Result<void> read_new(Observation& observation, Scan& scan);
+  /// The same for many of them, several at a time.
+  Result<void> read_all_new(const std::vector<Observation*>& observations, Scan& scan);
 
  private:
-  struct Pending {
-    std::string path;
-    std::optional<object::TreeEntry> head;  ///< what the head has here: a directory, or what one stands in the way of
-    std::size_t state = DirectoryState::kNone;
-    IgnoreLevel::Pointer rules;
-    bool inside = true;     ///< asked for, and so is everything below
-    bool excluded = false;  ///< below an ignored directory: everything the head does not have is ignored (I1)
-
-    bool tracked() const { return head && head->kind == object::EntryKind::directory; }
+  /// What reading one came to.
+  struct Reading {
+    bool asked = false;
+    ContentRead content;
   };
-  /// One name of a directory, as far as each of the three sources has it.
-  struct Child {
-    std::string_view name;
-    const DirectoryEntry* disk = nullptr;
-    const object::TreeEntry* head = nullptr;
-    std::size_t state = DirectoryState::kNone;
-  };
-
-  Result<void> step(const Pending& pending);
-  Result<void> visit(const Pending& pending, const HostDir& directory, const Child& child, bool nested);
-  Result<void> visit_missing(const Pending& pending, const Child& child, const std::string& path, bool nested);
-  Result<void> visit_tracked(const Pending& pending, const HostDir& directory, const Child& child, std::string path,
-                             const FileStatus& status);
-  Result<void> visit_untracked(const Pending& pending, const HostDir& directory, const Child& child, std::string path,
-                               const FileStatus& status);
-  Result<void> compare(const HostDir& directory, const Child& child, std::string path, const FileStatus& status);
-  Result<void> add(const HostDir& directory, const Child& child, std::string path, const FileStatus& status);
-  /// Everything of the head at `path` that is asked for.
-  Result<void> gone(const std::string& path, const object::TreeEntry& entry, bool itself);
-  void check_submodule(const std::string& path);
-  Result<IgnoreLevel::Pointer> rules_of(const Pending& pending, const HostDir& directory,
-                                        const std::vector<DirectoryEntry>& listing);
-  std::optional<Bytes> ignore_file(const HostDir& directory, const std::vector<DirectoryEntry>& listing,
-                                   std::string_view name, std::string_view directory_path);
-  void forget(const Child& child);
-  /// What directory state says of a path that the head does not have: the node an earlier status recognised in it.
-  NodeId known_node(std::size_t state, object::EntryKind kind) const;
-  void warn(std::string path, std::string reason);
+  static bool needs_reading(const Observation& observation);
+  Result<Reading> read(const Observation& observation, DirCursor& cursor) const;
+  void take(Observation& observation, const Reading& reading, Scan& scan);
 
   const WorkTree& tree_;
   const object::ObjectReader& reader_;
@@ -125,14 +85,12 @@ class Scanner {
   StateUpdate& update_;
   DirCursor cursor_;
   Scope scope_;
-  std::vector<Pending> pending_;
-  Scan scan_;
 };
 
 /// What a directory holds; nothing for the empty tree, which need not be stored anywhere.
 Result<object::Entries> tree_entries(const object::ObjectReader& reader, const ObjectId& tree);
 
-/// A name weft gives its own temporaries in a working tree (HostDir::create_temporary); never recorded.
+/// A name weft gives its own temporaries in a working tree; never recorded.
 bool is_temporary_name(std::string_view name);
 /// The mode to record for a file whose mode on disk is `disk`: only the owner's execute bit is looked at.
 std::uint32_t recorded_mode(std::uint32_t disk, const std::optional<object::TreeEntry>& head);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "tree/tree.h"
 #include "work/comparison.h"
@@ -61,9 +62,17 @@ Result<Comparison> compare_with_head(const WorkTree& tree, const object::ObjectR
   Scanner scanner(tree, reader, writer, options, *out.update);
   WEFT_TRY(out.scan, scanner.run(head));
   WEFT_DO(match_moves(tree, reader, *state, scanner, out.scan));
+  for (const Observation& observation : out.scan.observations) {
+    if (!observation.repository || !observation.from) continue;
+    // It is the head's after all.
+    std::erase_if(out.scan.warnings, [&](const Warning& warning) { return warning.path == observation.path; });
+  }
+  std::vector<Observation*> moved;  // edited as well?
   for (Observation& observation : out.scan.observations) {
-    // Whether what moved was edited as well.
-    if (observation.from) WEFT_DO(scanner.read_new(observation, out.scan));
+    if (observation.from) moved.push_back(&observation);
+  }
+  WEFT_DO(scanner.read_all_new(moved, out.scan));
+  for (const Observation& observation : out.scan.observations) {
     if (!observation.present) continue;
     // Remembered, as the next look will find the old path's entry gone; and what an earlier look thought is forgotten.
     const bool keeps = !observation.from && observation.head && !observation.kind_changed();
@@ -72,8 +81,8 @@ Result<Comparison> compare_with_head(const WorkTree& tree, const object::ObjectR
                                                             : NodeId{});
   }
   std::sort(out.scan.ignored.begin(), out.scan.ignored.end());
-  std::stable_sort(out.scan.warnings.begin(), out.scan.warnings.end(),
-                   [](const Warning& a, const Warning& b) { return a.path < b.path; });
+  std::sort(out.scan.warnings.begin(), out.scan.warnings.end(),
+            [](const Warning& a, const Warning& b) { return std::tie(a.path, a.reason) < std::tie(b.path, b.reason); });
   return out;
 }
 

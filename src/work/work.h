@@ -64,6 +64,9 @@ struct ScanOptions {
   /// New files above this many bytes are left out with a warning; 0: no limit. Paths named exactly in `paths` are
   /// exempt.
   std::uint64_t max_new_file_bytes = 0;
+  /// Called now and then, on the calling thread: names looked at and bytes read so far.
+  std::function<void(std::uint64_t names, std::uint64_t bytes)> progress = {};
+  unsigned max_threads = 0;  ///< 0: as many as there are processors; small trees start none
 };
 
 struct Warning {
@@ -92,7 +95,8 @@ struct Recorded {
 /// Reads what differs, puts blobs and trees into `writer`. Each file is one consistent read: stat, read, stat, again
 /// while it moves, and after 3 tries named in warnings and left at the head's content (CASES C11). Node ids: kept for
 /// known paths and recognised moves (inode first, then equal content, then similarity), random for new ones.
-/// `reader` must show what `writer` was given as well (store::Transaction::reader()). `env` and `root` of the tree must
+/// `reader` must show what `writer` was given as well (store::Transaction::reader()), and both may be used by several
+/// threads at once. `env` and `root` of the tree must
 /// outlive `accept`.
 Result<Recorded> record(const WorkTree& tree, const object::ObjectReader& reader, object::ObjectWriter& writer,
                         const ObjectId& head, const ScanOptions& options);
