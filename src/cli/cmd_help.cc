@@ -19,8 +19,8 @@ struct Section {
 };
 constexpr Section kSections[] = {
     {"begin",
-     {"init", "git import", "config list", "config get", "config set", "config unset", "config edit", "config path",
-      "completion", "help"}},
+     {"init", "git import", "git export", "config list", "config get", "config set", "config unset", "config edit",
+      "config path", "completion", "help"}},
     {"work in a workspace", {"status", "diff", "commit", "restore", "mv", "rm"}},
     {"look at history", {"log", "show", "ls", "cat"}},
     {"bring work together", {"land", "switch", "workspace add", "workspace list", "workspace rm"}},

@@ -25,7 +25,8 @@ Result<void> check_path(ByteView path) {
     const ByteView name = rest.substr(0, slash);
     if (const std::string_view problem = object::name_problem(name); !problem.empty()) {
       return make_error(Code::invalid,
-                        fmt::format("{} is no path in a tree: the name {} {}", quoted(path), quoted(name), problem))
+                        fmt::format("{} is no path in a tree: the name {} {}", quoted(path), quoted(name), problem),
+                        "a path is names with `/` between them, from the top of the tree")
           .with("path", std::string(path));
     }
     if (++depth > kMaxDepth) return too_deep(name);

@@ -68,7 +68,7 @@ class Shells : public ::testing::Test {
 TEST_F(Shells, Bash) {
   EXPECT_EQ(bash("weft swi", "weft swi"), Lines{"<switch>"});
   EXPECT_EQ(bash("weft workspace ", "weft workspace ''"), (Lines{"<add>", "<list>", "<rm>"}));
-  EXPECT_EQ(bash("weft log --gr", "weft log --gr"), Lines{"<--graph>"});
+  EXPECT_EQ(bash("weft commit --allow", "weft commit --allow"), Lines{"<--allow-empty>"});
   EXPECT_EQ(bash("weft switch t", "weft switch t"), (Lines{"<tags/v1>", "<topic>"}));
   EXPECT_EQ(bash("weft mv sr", "weft mv sr"), Lines{"<src/>"});
   EXPECT_EQ(bash("weft commit ", "weft commit ''"), Lines{"<src/>"});
