@@ -115,7 +115,7 @@ TEST(PosixFileSystem, DescriptorsCloseOnExec) {
   const auto read = posix_file_system().open(dir / "a", OpenMode::read).value();
   const auto host = HostDir::open(dir.path()).value();
   const auto file = host.open_file("a").value();
-  const auto temporary = host.create_temporary(0600).value();
+  const auto fresh_file = host.create_file("new", 0600).value();
   unsigned fresh = 0;
   for (const int fd : open_descriptors()) {
     if (before.contains(fd)) continue;

@@ -5,14 +5,15 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "base/env.h"
 #include "base/posix_calls.h"
 
 #ifndef SYS_fchmodat2
@@ -24,34 +25,15 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kDirectoryBuffer = 64 * 1024;
-constexpr int kMaxTemporaryNames = 100;
+constexpr int kLockAttempts = 5;
+constexpr timespec kLockPause{0, 2'000'000};
 /// A link target is at most PATH_MAX on Linux; some file systems report no size for links, so the buffer starts here.
 constexpr std::size_t kMaxLinkTarget = 64 * 1024;
 
-/// A checked, NUL-terminated component. // H1
-class Component {
- public:
-  static Result<Component> make(std::string_view name, const std::string& directory) {
-    const char* problem = nullptr;
-    if (name.empty())
-      problem = "is empty";
-    else if (name == "." || name == "..")
-      problem = "names a directory itself, not something in it";
-    else if (name.find('/') != std::string_view::npos)
-      problem = "contains a slash";
-    else if (name.find('\0') != std::string_view::npos)
-      problem = "contains a NUL byte";
-    if (problem == nullptr) return Component(name);
-    return make_error(Code::invalid,
-                      "the name " + (name.empty() ? "\"\"" : quoted(name)) + " in " + quoted(directory) + " " + problem)
-        .with("path", join_path(directory, name));
-  }
-  const char* c_str() const { return name_.c_str(); }
-
- private:
-  explicit Component(std::string_view name) : name_(name) {}
-  std::string name_;
-};
+bool same_but_for_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
 
 Error not_regular(const std::string& path) {
   return make_error(Code::invalid, quoted(path) + " is not a regular file").with("path", path);
@@ -127,27 +109,51 @@ void Fd::reset() {
   fd_ = -1;
 }
 
+Result<std::string> HostDir::component(std::string_view name) const {
+  const char* problem = nullptr;
+  if (name.empty())
+    problem = "is empty";
+  else if (name == "." || name == "..")
+    problem = "names a directory itself, not something in it";
+  else if (name.find('/') != std::string_view::npos)
+    problem = "contains a slash";
+  else if (name.find('\0') != std::string_view::npos)
+    problem = "contains a NUL byte";
+  if (problem != nullptr) {
+    return make_error(Code::invalid,
+                      "the name " + (name.empty() ? "\"\"" : quoted(name)) + " in " + quoted(path_) + " " + problem)
+        .with("path", join_path(path_, name));
+  }
+  if (name.size() > names_.max_bytes) return system_error(ENAMETOOLONG, "use the name", join_path(path_, name));
+  if (names_.fold_case) {
+    WEFT_TRY(const auto listing, list());
+    for (const DirectoryEntry& entry : listing) {
+      if (same_but_for_case(entry.name, name)) return entry.name;
+    }
+  }
+  return std::string(name);
+}
+
 Result<HostDir> HostDir::open(const std::string& path) {
   Fd fd(retry_eintr([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (!fd) return system_error(errno, "open directory", path);
-  return HostDir(std::move(fd), path);
+  return HostDir(std::move(fd), path, Names{});
 }
 
 Result<HostDir> HostDir::open_dir(std::string_view name) const {
-  WEFT_TRY(const auto component, Component::make(name, path_));
+  WEFT_TRY(const std::string checked, component(name));
   std::string path = join_path(path_, name);
   Fd fd(retry_eintr(
-      [&] { return ::openat(fd_.get(), component.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
+      [&] { return ::openat(fd_.get(), checked.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
   if (!fd) return system_error(errno, "open directory", path);
-  return HostDir(std::move(fd), std::move(path));
+  return HostDir(std::move(fd), std::move(path), names_);
 }
 
 Result<Fd> HostDir::open_file(std::string_view name) const {
-  WEFT_TRY(const auto component, Component::make(name, path_));
+  WEFT_TRY(const std::string checked, component(name));
   const std::string path = join_path(path_, name);
-  Fd fd(retry_eintr([&] {
-    return ::openat(fd_.get(), component.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  }));
+  Fd fd(retry_eintr(
+      [&] { return ::openat(fd_.get(), checked.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); }));
   if (!fd) {
     // A link, a socket, a device without a driver.
     if (errno == ELOOP || errno == ENXIO || errno == ENODEV) return not_regular(path);
@@ -159,9 +165,9 @@ Result<Fd> HostDir::open_file(std::string_view name) const {
 }
 
 Result<FileStatus> HostDir::status(std::string_view name) const {
-  WEFT_TRY(const auto component, Component::make(name, path_));
+  WEFT_TRY(const std::string checked, component(name));
   struct stat status{};
-  if (::fstatat(fd_.get(), component.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+  if (::fstatat(fd_.get(), checked.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
     return system_error(errno, "read the status of", join_path(path_, name));
   }
   return status_from_stat(status);
@@ -177,10 +183,10 @@ Result<std::vector<DirectoryEntry>> HostDir::list() const {
 }
 
 Result<std::string> HostDir::read_link(std::string_view name) const {
-  WEFT_TRY(const auto component, Component::make(name, path_));
+  WEFT_TRY(const std::string checked, component(name));
   for (std::size_t capacity = 256; capacity <= kMaxLinkTarget; capacity *= 4) {
     std::string target(capacity, '\0');
-    const ssize_t got = ::readlinkat(fd_.get(), component.c_str(), target.data(), target.size());
+    const ssize_t got = ::readlinkat(fd_.get(), checked.c_str(), target.data(), target.size());
     if (got < 0) return system_error(errno, "read the link", join_path(path_, name));
     if (static_cast<std::size_t>(got) < capacity) {
       target.resize(static_cast<std::size_t>(got));
@@ -191,43 +197,43 @@ Result<std::string> HostDir::read_link(std::string_view name) const {
 }
 
 Result<void> HostDir::make_dir(std::string_view name) const {
-  WEFT_TRY(const auto component, Component::make(name, path_));
-  if (::mkdirat(fd_.get(), component.c_str(), 0777) != 0) {
+  WEFT_TRY(const std::string checked, component(name));
+  if (::mkdirat(fd_.get(), checked.c_str(), 0777) != 0) {
     return system_error(errno, "make directory", join_path(path_, name));
   }
   return {};
 }
 
 Result<void> HostDir::make_symlink(std::string_view name, std::string_view target) const {
-  WEFT_TRY(const auto component, Component::make(name, path_));
+  WEFT_TRY(const std::string checked, component(name));
   const std::string path = join_path(path_, name);
   if (target.find('\0') != std::string_view::npos) {
     return make_error(Code::invalid, "the target of the link " + quoted(path) + " contains a NUL byte")
         .with("path", path);
   }
-  if (::symlinkat(std::string(target).c_str(), fd_.get(), component.c_str()) != 0) {
+  if (::symlinkat(std::string(target).c_str(), fd_.get(), checked.c_str()) != 0) {
     return system_error(errno, "make the link", path);
   }
   return {};
 }
 
 Result<void> HostDir::remove_file(std::string_view name) const {
-  WEFT_TRY(const auto component, Component::make(name, path_));
-  if (::unlinkat(fd_.get(), component.c_str(), 0) != 0) return system_error(errno, "remove", join_path(path_, name));
+  WEFT_TRY(const std::string checked, component(name));
+  if (::unlinkat(fd_.get(), checked.c_str(), 0) != 0) return system_error(errno, "remove", join_path(path_, name));
   return {};
 }
 
 Result<void> HostDir::remove_dir(std::string_view name) const {
-  WEFT_TRY(const auto component, Component::make(name, path_));
-  if (::unlinkat(fd_.get(), component.c_str(), AT_REMOVEDIR) != 0) {
+  WEFT_TRY(const std::string checked, component(name));
+  if (::unlinkat(fd_.get(), checked.c_str(), AT_REMOVEDIR) != 0) {
     return system_error(errno, "remove directory", join_path(path_, name));
   }
   return {};
 }
 
 Result<void> HostDir::rename(std::string_view from, const HostDir& to_dir, std::string_view to) const {
-  WEFT_TRY(const auto source, Component::make(from, path_));
-  WEFT_TRY(const auto target, Component::make(to, to_dir.path_));
+  WEFT_TRY(const auto source, component(from));
+  WEFT_TRY(const auto target, to_dir.component(to));
   if (::renameat(fd_.get(), source.c_str(), to_dir.fd_.get(), target.c_str()) != 0) {
     return system_error(errno, "rename to " + quoted(join_path(to_dir.path_, to)), join_path(path_, from));
   }
@@ -235,8 +241,8 @@ Result<void> HostDir::rename(std::string_view from, const HostDir& to_dir, std::
 }
 
 Result<void> HostDir::rename_new(std::string_view from, const HostDir& to_dir, std::string_view to) const {
-  WEFT_TRY(const auto source, Component::make(from, path_));
-  WEFT_TRY(const auto target, Component::make(to, to_dir.path_));
+  WEFT_TRY(const auto source, component(from));
+  WEFT_TRY(const auto target, to_dir.component(to));
   const auto failed = [&](int errnum) {
     return system_error(errnum, "rename to " + quoted(join_path(to_dir.path_, to)), join_path(path_, from));
   };
@@ -259,32 +265,57 @@ Result<void> HostDir::rename_new(std::string_view from, const HostDir& to_dir, s
 }
 
 Result<void> HostDir::set_mode(std::string_view name, std::uint32_t mode) const {
-  WEFT_TRY(const auto component, Component::make(name, path_));
+  WEFT_TRY(const std::string checked, component(name));
   WEFT_TRY(const FileStatus before, status(name));
   const std::string path = join_path(path_, name);
   if (before.kind != FileKind::file && before.kind != FileKind::directory) {
     return make_error(Code::invalid, quoted(path) + " is neither a regular file nor a directory").with("path", path);
   }
-  // Older kernels have no fchmodat with flags, and some sandboxes answer EPERM to calls they do not know; glibc then goes
-  // through O_PATH and /proc, which does not follow either.
-  if (::syscall(SYS_fchmodat2, fd_.get(), component.c_str(), mode, AT_SYMLINK_NOFOLLOW) == 0) return {};
+  // Older kernels have no fchmodat with flags, and some sandboxes answer EPERM to calls they do not know; glibc then
+  // goes through O_PATH and /proc, which does not follow either.
+  if (::syscall(SYS_fchmodat2, fd_.get(), checked.c_str(), mode, AT_SYMLINK_NOFOLLOW) == 0) return {};
   if (errno == ENOSYS || errno == EPERM) {
-    if (::fchmodat(fd_.get(), component.c_str(), mode, AT_SYMLINK_NOFOLLOW) == 0) return {};
+    if (::fchmodat(fd_.get(), checked.c_str(), mode, AT_SYMLINK_NOFOLLOW) == 0) return {};
   }
   return system_error(errno, "change the mode of", path);
 }
 
-Result<HostDir::Temporary> HostDir::create_temporary(std::uint32_t mode) const {
-  for (int attempt = 0; attempt < kMaxTemporaryNames; ++attempt) {
-    char number[4];
-    system_random().fill(number);
-    std::string name = ".weft-" + to_hex({number, sizeof(number)});
-    Fd fd(retry_eintr(
-        [&] { return ::openat(fd_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode); }));
-    if (fd) return Temporary{std::move(name), std::move(fd)};
-    if (errno != EEXIST) return system_error(errno, "create a temporary file in", path_);
+Result<Fd> HostDir::create_file(std::string_view name, std::uint32_t mode) const {
+  WEFT_TRY(const std::string checked, component(name));
+  Fd fd(retry_eintr(
+      [&] { return ::openat(fd_.get(), checked.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode); }));
+  if (!fd) return system_error(errno, "create", join_path(path_, name));
+  return fd;
+}
+
+Result<void> HostDir::exchange(std::string_view one, std::string_view other) const {
+  WEFT_TRY(const auto first, component(one));
+  WEFT_TRY(const auto second, component(other));
+  if (::renameat2(fd_.get(), first.c_str(), fd_.get(), second.c_str(), RENAME_EXCHANGE) == 0) return {};
+  Error error = system_error(errno, "exchange with " + quoted(join_path(path_, other)), join_path(path_, one));
+  if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) error.code = Code::unsupported;
+  return error;
+}
+
+Result<bool> HostDir::try_lock() const {
+  for (int attempt = 1;; ++attempt) {
+    if (retry_eintr([&] { return ::flock(fd_.get(), LOCK_EX | LOCK_NB); }) == 0) return true;
+    if (errno != EWOULDBLOCK) {
+      Error error = system_error(errno, "lock", path_);
+      error.code = Code::unsupported;
+      return error;
+    }
+    // is_locked_by_another() holds it for a moment.
+    if (attempt == kLockAttempts) return false;
+    ::nanosleep(&kLockPause, nullptr);
   }
-  return system_error(EEXIST, "create a temporary file in", path_);
+}
+
+bool HostDir::is_locked_by_another() const {
+  // An open file of its own, whose lock goes with it.
+  const Fd fd(retry_eintr([&] { return ::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!fd) return false;
+  return retry_eintr([&] { return ::flock(fd.get(), LOCK_SH | LOCK_NB); }) != 0 && errno == EWOULDBLOCK;
 }
 
 Result<FileStatus> file_status(const Fd& fd, std::string_view path_for_errors) {

@@ -1,9 +1,10 @@
 // HostDir: a directory of the host, by file descriptor: how weft reads and writes working trees.
 //
 // Invariants:
-//   H1  No call follows a symlink: every name is one component, opened O_NOFOLLOW relative to a directory that was itself
+//   H1  No call follows a symlink: every name is one component, opened O_NOFOLLOW relative to a directory that was
+//   itself
 //       opened without following. `..`, `.`, empty names and names with '/' or NUL are refused (Code::invalid).
-//   H2  Nothing is written through an existing file: content goes to a new temporary which is then renamed, so a hard link
+//   H2  Nothing is written through an existing file: content goes to a new one which is then renamed, so a hard link
 //       elsewhere never changes (CASES C29).
 // Threading: const calls from many threads. Errors name the full path.
 #pragma once
@@ -67,23 +68,39 @@ class HostDir {
   Result<void> rename(std::string_view from, const HostDir& to_dir, std::string_view to) const;
   /// Fails with Code::exists instead of replacing (renameat2 RENAME_NOREPLACE).
   Result<void> rename_new(std::string_view from, const HostDir& to_dir, std::string_view to) const;
+  /// Two names of this directory change places at once (renameat2 RENAME_EXCHANGE). Code::unsupported where the file
+  /// system knows no such thing.
+  Result<void> exchange(std::string_view one, std::string_view other) const;
   /// Of a regular file or directory, never through a link.
   Result<void> set_mode(std::string_view name, std::uint32_t mode) const;
+  /// A new empty file, open for reading and writing, mode as given less the umask. Code::exists where the name is
+  /// taken.
+  Result<Fd> create_file(std::string_view name, std::uint32_t mode) const;
 
-  /// A new file with a short unused name (`.weft-` and 8 hex digits: fits file systems with short names), mode as given less the umask.
-  struct Temporary {
-    std::string name;
-    Fd fd;
+  /// An advisory lock on this directory (flock), held until this HostDir is gone; the kernel drops it when the process
+  /// dies. False: somebody else holds it. Code::unsupported where the file system has no such locks.
+  Result<bool> try_lock() const;
+  /// Whether another HostDir, here or in another process, holds it.
+  bool is_locked_by_another() const;
+
+  /// How names behave here. For tests: what the file system under them does not do.
+  struct Names {
+    std::size_t max_bytes = 255;  ///< no file system of Linux takes longer ones
+    bool fold_case = false;       ///< names that differ in the case of ASCII letters alone are one
   };
-  Result<Temporary> create_temporary(std::uint32_t mode) const;
+  /// For this directory and what is opened from it.
+  void set_names(const Names& names) { names_ = names; }
 
   const std::string& path() const { return path_; }
   int fd() const { return fd_.get(); }
 
  private:
-  HostDir(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  HostDir(Fd fd, std::string path, const Names& names) : fd_(std::move(fd)), path_(std::move(path)), names_(names) {}
+  /// Checked (H1), as the call is to be given it.
+  Result<std::string> component(std::string_view name) const;
   Fd fd_;
   std::string path_;
+  Names names_;
 };
 
 Result<FileStatus> file_status(const Fd& fd, std::string_view path_for_errors);

@@ -42,7 +42,7 @@ class HostDirTest : public ::testing::Test {
 TEST_F(HostDirTest, RefusesNamesThatAreNotOneComponent) {  // H1
   write("a", "x");
   for (const std::string& name : {std::string(), std::string("."), std::string(".."), std::string("a/b"),
-                                 std::string("/"), std::string("../a"), std::string("a\0b", 3)}) {
+                                  std::string("/"), std::string("../a"), std::string("a\0b", 3)}) {
     const auto refused = [&](const auto& result) {
       ASSERT_FALSE(result) << quoted(name);
       EXPECT_EQ(result.error().code, Code::invalid) << result.error().message;
@@ -165,19 +165,55 @@ TEST_F(HostDirTest, RenameNewRefusesToReplace) {
   EXPECT_EQ(missing.error().message, "cannot rename " + temp_ / "b to " + temp_ / "d/x: No such file or directory");
 }
 
-TEST_F(HostDirTest, TemporariesAreNewAndRenamedOverLeaveHardLinksAlone) {  // H2, CASES C29
+TEST_F(HostDirTest, NewFilesRenamedOverLeaveHardLinksAlone) {  // H2, CASES C29
   write("a", "old");
   ASSERT_EQ(::link((temp_ / "a").c_str(), (temp_ / "elsewhere").c_str()), 0);
   const mode_t umask_before = ::umask(022);
-  const auto temporary = dir_.create_temporary(0777).value();
+  const Fd fresh = dir_.create_file("fresh", 0777).value();
   ::umask(umask_before);
-  EXPECT_EQ(temporary.name.size(), 14u);
-  EXPECT_EQ(temporary.name.substr(0, 6), ".weft-");
-  EXPECT_EQ(dir_.status(temporary.name).value().mode, 0755u);
-  ok(write_all(temporary.fd, "new", temporary.name));
-  ok(dir_.rename(temporary.name, dir_, "a"));
+  EXPECT_EQ(dir_.status("fresh").value().mode, 0755u);
+  EXPECT_EQ(dir_.create_file("fresh", 0777).error().code, Code::exists);
+  ok(write_all(fresh, "new", "fresh"));
+  ok(dir_.rename("fresh", dir_, "a"));
   EXPECT_EQ(read(dir_, "a"), "new");
   EXPECT_EQ(read(dir_, "elsewhere"), "old");
+}
+
+TEST_F(HostDirTest, ExchangeSwapsTwoNamesAtOnce) {
+  write("a", "1");
+  ok(dir_.make_symlink("b", "2"));
+  ok(dir_.exchange("a", "b"));
+  EXPECT_EQ(read(dir_, "b"), "1");
+  EXPECT_EQ(dir_.read_link("a").value(), "2");
+  EXPECT_EQ(dir_.exchange("a", "missing").error().code, Code::not_found);
+}
+
+TEST_F(HostDirTest, TheLockIsOneHostDirsAtATime) {
+  HostDir other = HostDir::open(temp_.path()).value();
+  EXPECT_FALSE(other.is_locked_by_another());
+  {
+    const HostDir first = HostDir::open(temp_.path()).value();
+    EXPECT_TRUE(first.try_lock().value());
+    EXPECT_TRUE(first.try_lock().value());  // it has it
+    EXPECT_TRUE(other.is_locked_by_another());
+    EXPECT_FALSE(other.try_lock().value());
+  }
+  EXPECT_FALSE(other.is_locked_by_another());
+  EXPECT_TRUE(other.try_lock().value());
+}
+
+TEST_F(HostDirTest, NamesCanBeLimitedAndFoldedForTests) {  // CASES C23, C26
+  ok(dir_.make_dir("short"));
+  dir_.set_names({.fold_case = true});
+  ok(dir_.make_dir("Case"));
+  EXPECT_EQ(dir_.make_dir("cAsE").error().code, Code::exists);
+  EXPECT_EQ(dir_.status("CASE").value().kind, FileKind::directory);
+  EXPECT_EQ(dir_.open_dir("case").value().create_file("A", 0600).has_value(), true);
+  dir_.set_names({.max_bytes = 10});
+  const HostDir below = dir_.open_dir("short").value();
+  EXPECT_TRUE(below.create_file("0123456789", 0600));
+  EXPECT_EQ(below.create_file("0123456789x", 0600).error().sys_errno, ENAMETOOLONG);
+  EXPECT_EQ(below.status("0123456789x").error().sys_errno, ENAMETOOLONG);
 }
 
 TEST_F(HostDirTest, StatusTellsWhatDirectoryStateNeeds) {

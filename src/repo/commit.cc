@@ -63,7 +63,7 @@ Result<Attempt> try_commit(Repository& repository, const WorkspaceFiles& files, 
   const store::Snapshot& snapshot = transaction.snapshot();
   WEFT_TRY(const auto workspace, repository.workspace_in(snapshot));
   WEFT_TRY(const auto state, files_state(snapshot, workspace, record));
-  WEFT_DO(require_files_at_head(state, workspace));
+  WEFT_DO(require_files_at_head(repository, state, workspace));
   WEFT_TRY(const ObjectId head_tree, tree_of(snapshot, workspace.head));
 
   work::ScanOptions options = files.scan_options();

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "repo/config.h"
+#include "work/leftovers.h"
 
 namespace weft::repo {
 
@@ -97,6 +98,19 @@ Result<bool> has_all(const store::Snapshot& snapshot, const Version& version) {
 
 }  // namespace
 
+namespace {
+
+/// Of a workspace whose record, read before, says that a write-out began and did not end.
+bool is_being_written(const Repository& repository, const Repository::Workspace& workspace) {
+  const auto root = HostDir::open(workspace.root);
+  if (root && root->is_locked_by_another()) return true;
+  // It may have ended since the record was read.
+  const auto now = read_files_record(repository.context().env.fs, repository.files_path(workspace.name));
+  return now && !now->towards;
+}
+
+}  // namespace
+
 Result<FilesState> files_state(const store::Snapshot& snapshot, const Repository::Workspace& workspace,
                                const std::optional<FilesRecord>& record) {
   FilesState state;
@@ -130,7 +144,13 @@ Result<FilesState> files_state(const store::Snapshot& snapshot, const Repository
   return state;
 }
 
-Result<void> require_files_at_head(const FilesState& state, const Repository::Workspace& workspace) {
+Result<void> require_files_at_head(const Repository& repository, const FilesState& state,
+                                   const Repository::Workspace& workspace) {
+  if (state.towards && is_being_written(repository, workspace)) {
+    return make_error(Code::busy, "the files of this workspace are being written out by another process",
+                      "try again when it is done")
+        .with("workspace", workspace.name);
+  }
   if (state.towards && !state.head_was_moved) {
     return make_error(Code::refused, "an earlier write-out of these files was interrupted", "weft switch @ finishes it")
         .with("workspace", workspace.name)
@@ -152,8 +172,30 @@ Result<WorkspaceFiles> WorkspaceFiles::open(const Repository& repository, const 
                                             const std::string& root) {
   WEFT_TRY(HostDir directory, HostDir::open(root));
   WEFT_TRY(work::IgnoreOptions ignore, read_ignore_options(repository.context(), root));
-  return WorkspaceFiles(repository.context().env, std::move(directory), repository.state_path(name), std::move(ignore));
+  return WorkspaceFiles(repository.context().env, std::move(directory), repository.state_path(name),
+                        repository.writing_path(name), std::move(ignore));
 }
+
+Result<void> WorkspaceFiles::begin_writing() const {
+  if (writing_) return {};
+  const auto locked = root_.try_lock();
+  if (!locked) {
+    // A file system without locks: nobody can be told apart from the dead, so nothing is swept either.
+    if (locked.error().code == Code::unsupported) return {};
+    return locked.error();
+  }
+  if (!*locked) {
+    return make_error(Code::busy, "the files of this workspace are being written out by another process",
+                      "try again when it is done")
+        .with("path", root_.path());
+  }
+  const auto mark = env_.fs.open(mark_path_, OpenMode::create_new);
+  if (!mark && mark.error().code == Code::exists) work::sweep_leftovers(root_);
+  writing_ = std::make_shared<Writing>(env_.fs, mark_path_);
+  return {};
+}
+
+WorkspaceFiles::Writing::~Writing() { (void)fs_.unlink(mark_).has_value(); }
 
 work::ScanOptions WorkspaceFiles::scan_options() const {
   work::ScanOptions options;

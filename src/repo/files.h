@@ -13,9 +13,13 @@
 //        recordings made in this very workspace, the reflog says so and it counts as up to date; where it is
 //        missing or garbled, or names a change the store does not have, the files are taken to stand at the head
 //        (which shows every difference as an edit and loses none).
+//   F-4  Files are written out by one process at a time: it holds the lock of the workspace's top directory
+//        (begin_writing), and `.weft/workspaces/NAME.writing` exists. Whoever gets the lock and finds that file knows
+//        that the last one died, and sweeps what it left behind (work/leftovers.h).
 // Threading: functions of files.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -46,8 +50,10 @@ struct FilesState {
 /// `record` must have been read before `snapshot` was taken.
 Result<FilesState> files_state(const store::Snapshot& snapshot, const Repository::Workspace& workspace,
                                const std::optional<FilesRecord>& record);
-/// Code::refused, with what to do, unless the files stand at the head.
-Result<void> require_files_at_head(const FilesState& state, const Repository::Workspace& workspace);
+/// Code::refused, with what to do, unless the files stand at the head; Code::busy while another process is bringing
+/// them somewhere (F-4).
+Result<void> require_files_at_head(const Repository& repository, const FilesState& state,
+                                   const Repository::Workspace& workspace);
 
 /// Whether an operation with this label, made in the workspace itself, leaves the files where they are: recordings, and
 /// their undo and redo.
@@ -65,14 +71,33 @@ class WorkspaceFiles {
   const HostDir& root() const { return root_; }
   const work::IgnoreOptions& ignore() const { return ignore_; }
   work::ScanOptions scan_options() const;
+  /// F-4, until this object is gone. Again: nothing to do. Code::busy while another process has it. Before the files
+  /// record is read, where what it says decides what is written.
+  Result<void> begin_writing() const;
 
  private:
-  WorkspaceFiles(Env& env, HostDir root, std::string state_path, work::IgnoreOptions ignore)
-      : env_(env), root_(std::move(root)), state_path_(std::move(state_path)), ignore_(std::move(ignore)) {}
+  /// The mark of F-4.
+  class Writing {
+   public:
+    Writing(FileSystem& fs, std::string mark) : fs_(fs), mark_(std::move(mark)) {}
+    ~Writing();
+
+   private:
+    FileSystem& fs_;
+    std::string mark_;
+  };
+  WorkspaceFiles(Env& env, HostDir root, std::string state_path, std::string mark_path, work::IgnoreOptions ignore)
+      : env_(env),
+        root_(std::move(root)),
+        state_path_(std::move(state_path)),
+        mark_path_(std::move(mark_path)),
+        ignore_(std::move(ignore)) {}
   Env& env_;
   HostDir root_;
   std::string state_path_;
+  std::string mark_path_;
   work::IgnoreOptions ignore_;
+  mutable std::shared_ptr<Writing> writing_;  ///< behind root_, whose lock it needs to the end
 };
 
 }  // namespace weft::repo

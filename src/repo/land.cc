@@ -63,7 +63,7 @@ Result<std::optional<LandResult>> try_land(Repository& repository, Landing& land
   const store::Snapshot& snapshot = transaction.snapshot();
   WEFT_TRY(const auto workspace, repository.workspace_in(snapshot));
   WEFT_TRY(const auto state, files_state(snapshot, workspace, record));
-  WEFT_DO(require_files_at_head(state, workspace));
+  WEFT_DO(require_files_at_head(repository, state, workspace));
 
   LandResult result;
   result.ref = landing.request.ref.value_or(workspace.record.follow);
@@ -89,6 +89,7 @@ Result<std::optional<LandResult>> try_land(Repository& repository, Landing& land
     if (!merge.tree) return blocked_error(merge, "landing on " + quoted(result.ref));
     WEFT_TRY(head_tree, tree_of(snapshot, workspace.head));
     merged_tree = *merge.tree;
+    WEFT_DO(landing.files.begin_writing());
     WEFT_DO(check_edits(landing, transaction, head_tree, merged_tree));
     WEFT_TRY(result.change, put_merge(repository, transaction, landing, result, workspace.name, merged_tree));
     result.after = Version(*result.change);

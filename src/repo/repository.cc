@@ -230,6 +230,10 @@ std::string Repository::files_path(std::string_view workspace_name) const {
   return store_.directory() + "/workspaces/" + std::string(workspace_name) + ".files";
 }
 
+std::string Repository::writing_path(std::string_view workspace_name) const {
+  return store_.directory() + "/workspaces/" + std::string(workspace_name) + ".writing";
+}
+
 Result<std::string> Repository::repo_path(std::string_view typed) const {
   if (!location_) return require_workspace().error();
   if (typed.empty()) return make_error(Code::invalid, "an empty path names nothing", "\".\" is the current directory");

@@ -19,11 +19,12 @@ Result<Begun> begin(Repository& repository) {
   if (!repository.location()) return repository.require_workspace().error();
   const auto& location = *repository.location();
   WEFT_TRY(auto files, WorkspaceFiles::open(repository, location.name, location.root));
+  WEFT_DO(files.begin_writing());
   const auto record = read_files_record(repository.context().env.fs, repository.files_path(location.name));
   WEFT_TRY(auto transaction, repository.store().begin());
   WEFT_TRY(auto workspace, repository.workspace_in(transaction.snapshot()));
   WEFT_TRY(auto state, files_state(transaction.snapshot(), workspace, record));
-  WEFT_DO(require_files_at_head(state, workspace));
+  WEFT_DO(require_files_at_head(repository, state, workspace));
   WEFT_TRY(const ObjectId head_tree, tree_of(transaction.snapshot(), workspace.head));
   return Begun{std::move(files), std::move(transaction), std::move(workspace), std::move(state), head_tree};
 }
@@ -60,7 +61,7 @@ Result<FilesEdited> replace(Repository& repository, Begun& begun, std::vector<st
   work::CheckoutOptions options;
   options.ignore = begun.files.ignore();
   options.paths = scope;
-  options.overwrite_edits = true;
+  options.keep_edits = true;
   WEFT_TRY(out.report, work::checkout(begun.files.tree(), now, overwrite.from, target, options));
   return out;
 }

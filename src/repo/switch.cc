@@ -82,7 +82,7 @@ Result<Attempt> try_switch(Repository& repository, const WorkspaceFiles& files, 
                                                  "switch", nullptr, unreached ? &*unreached : nullptr));
       result.rescue = std::move(overwrite.rescue);
       what.from_tree = overwrite.from;
-      what.overwrite_edits = true;
+      what.keep_edits = true;
     }
   } else {
     WEFT_TRY(result.report, write_out(repository, workspace.name, files, snapshot, what));
@@ -122,6 +122,7 @@ bool can_be_followed(std::string_view ref) {
 Result<work::CheckoutReport> write_out(const Repository& repository, const std::string& workspace,
                                        const WorkspaceFiles& files, const object::ObjectReader& reader,
                                        const WriteOut& what) {
+  WEFT_DO(files.begin_writing());
   FileSystem& fs = repository.context().env.fs;
   const std::string path = repository.files_path(workspace);
   if (what.from_tree == what.to_tree) {
@@ -131,7 +132,7 @@ Result<work::CheckoutReport> write_out(const Repository& repository, const std::
   WEFT_DO(write_files_record(fs, path, {what.from, what.to}));
   work::CheckoutOptions options;
   options.ignore = files.ignore();
-  options.overwrite_edits = what.overwrite_edits;
+  options.keep_edits = what.keep_edits;
   options.progress = what.progress;
   auto report = work::checkout(files.tree(), reader, what.from_tree, what.to_tree, options);
   if (!report) {
@@ -167,6 +168,7 @@ Result<SwitchResult> switch_workspace(Repository& repository, const SwitchReques
   if (!repository.location()) return repository.require_workspace().error();
   WEFT_TRY(const auto files,
            WorkspaceFiles::open(repository, repository.location()->name, repository.location()->root));
+  WEFT_DO(files.begin_writing());
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     WEFT_TRY(auto tried, try_switch(repository, files, request));
     if (tried.result) return *std::move(tried.result);

@@ -26,7 +26,7 @@ struct WriteOut {
   Version to;          ///< where they stand afterwards
   ObjectId from_tree;  ///< what the files are known to hold: that of `from`, or with recorded edits on it
   ObjectId to_tree;
-  bool overwrite_edits = false;
+  bool keep_edits = false;
   bool resumes = false;  ///< one from and to the same versions began before and was interrupted
   Progress progress;
 };

@@ -94,14 +94,14 @@ class Undoer {
   Result<std::optional<UndoResult>> attempt() {
     const Context& context = repository_.context();
     const auto& location = repository_.location();
-    std::optional<FilesRecord> record;
-    if (location) record = read_files_record(context.env.fs, repository_.files_path(location->name));
+    record_.reset();
+    if (location) record_ = read_files_record(context.env.fs, repository_.files_path(location->name));
     WEFT_TRY(auto transaction, repository_.store().begin());
     const store::Snapshot& snapshot = transaction.snapshot();
     workspace_.reset();
     if (auto workspace = repository_.workspace_in(snapshot)) {
       workspace_ = *std::move(workspace);
-      WEFT_TRY(state_, files_state(snapshot, *workspace_, record));
+      WEFT_TRY(state_, files_state(snapshot, *workspace_, record_));
     } else if (!request_.operation) {
       return std::move(workspace).error();
     }
@@ -187,6 +187,11 @@ class Undoer {
     if (!plan.bring) return {};
     const store::Snapshot& snapshot = transaction.snapshot();
     WEFT_TRY(auto files, WorkspaceFiles::open(repository_, workspace_->name, workspace_->root));
+    WEFT_DO(files.begin_writing());
+    if (read_files_record(repository_.context().env.fs, repository_.files_path(workspace_->name)) != record_) {
+      return make_error(Code::busy, "the files of this workspace were written out by another process meanwhile",
+                        "try again");
+    }
     files_.emplace(std::move(files));
     WEFT_TRY(state_, finish_interrupted(repository_, snapshot, *workspace_, *files_, std::move(state_)));
     WEFT_TRY(from_tree_, tree_of(snapshot, state_.at));
@@ -232,7 +237,7 @@ class Undoer {
       work::CheckoutOptions options;
       options.ignore = files_->ignore();
       options.paths = plan.paths;
-      options.overwrite_edits = true;
+      options.keep_edits = true;
       WEFT_TRY(result_.report, work::checkout(files_->tree(), now, from_tree_, plan.tree, options));
       return {};
     }
@@ -242,7 +247,7 @@ class Undoer {
     what.from_tree = from_tree_;
     what.to_tree = plan.tree;
     // Of all other edits nothing was recorded (RE-1): they are carried over, never overwritten.
-    what.overwrite_edits = plan.is_rescue;
+    what.keep_edits = plan.is_rescue;
     what.progress = request_.progress;
     WEFT_TRY(result_.report, write_out(repository_, workspace_->name, *files_, now, what));
     return {};
@@ -362,7 +367,7 @@ class Undoer {
   Result<std::optional<UndoResult>> invert(store::Transaction& transaction) {
     const store::Snapshot& snapshot = transaction.snapshot();
     if (!workspace_) return moved_on("its refs moved on, and there is no workspace to record its inverse in");
-    WEFT_DO(require_files_at_head(state_, *workspace_));
+    WEFT_DO(require_files_at_head(repository_, state_, *workspace_));
     WEFT_TRY(const store::Operation::Move* const move, main_move(snapshot));
     if (move == nullptr) {
       return moved_on("its refs moved on, and the head of this workspace does not contain what it did");
@@ -417,8 +422,19 @@ class Undoer {
     if (result_.advanced) {
       result_.moves.push_back({result_.follow, store::RefValue{workspace_->head, {}}, store::RefValue{plan.to, {}}});
     }
+    note_refs_left_behind();
     WEFT_DO(bring_files(plan));
     return std::optional(std::move(result_));
+  }
+
+  /// The inverse stands on the head of this workspace; what the operation moved besides it still has what it did.
+  void note_refs_left_behind() {
+    for (const auto& move : result_.undone.moves) {
+      if (is_own_head(move.ref) || !move.after || !check_movable_ref(move.ref)) continue;
+      if (result_.advanced && move.ref == result_.follow) continue;
+      result_.notes.push_back(quoted(move.ref) + " was not moved: the inverse reaches it with the next `weft land " +
+                              move.ref + "`");
+    }
   }
 
   static Result<std::optional<UndoResult>> lost(const Error& error) {
@@ -429,6 +445,7 @@ class Undoer {
   Repository& repository_;
   const UndoRequest& request_;
   std::optional<Repository::Workspace> workspace_;
+  std::optional<FilesRecord> record_;  ///< state_ is what it says
   FilesState state_;
   store::Operation origin_;
   std::optional<WorkspaceFiles> files_;

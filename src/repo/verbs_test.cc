@@ -595,6 +595,8 @@ TEST_F(VerbsTest, RedoOfALandingWhoseRefMovedOnBringsItsContentBack) {  // UN-1,
   EXPECT_TRUE(later.advanced);
   const auto redone = undone("w", true);
   EXPECT_EQ(redone.how, UndoResult::How::inverse_change);
+  EXPECT_EQ(redone.notes, (std::vector<std::string>{"main was not moved: the inverse reaches it with the next `weft land "
+                                                    "main`"}));
   EXPECT_EQ(read("w/a"), "w");
   EXPECT_EQ(read("w/b"), "x");
   EXPECT_EQ(ref("main"), Version(*later.change));

@@ -1,52 +1,13 @@
 #include "repo/workspace.h"
 
-#include <algorithm>
-#include <deque>
-
-#include "repo/history.h"
 #include "repo/recording.h"
+#include "repo/workspace_directory.h"
 
 namespace weft::repo {
 
 namespace {
 
-constexpr std::string_view kFileName = ".weft";
-constexpr std::size_t kKeptDigits = 16;
 constexpr std::string_view kDefaultFollow = "main";
-constexpr std::string_view kDefaultWorkspace = "default";
-
-Result<void> unlink_if_there(FileSystem& fs, const std::string& path) {
-  auto removed = fs.unlink(path);
-  if (!removed && removed.error().code != Code::not_found) return removed;
-  return {};
-}
-
-/// Directory state and files record of an earlier workspace of this name must not speak for the new one.
-Result<void> forget_files(const Repository& repository, const std::string& name) {
-  FileSystem& fs = repository.context().env.fs;
-  WEFT_DO(unlink_if_there(fs, repository.state_path(name)));
-  return unlink_if_there(fs, repository.files_path(name));
-}
-
-/// Whether the directory is the one that was registered (WS-3). An answer in words where it is not.
-Result<std::optional<std::string>> not_ours(const Repository& repository, const std::string& name,
-                                            const std::string& root) {
-  using Answer = std::optional<std::string>;
-  FileSystem& fs = repository.context().env.fs;
-  const auto directory = HostDir::open(root);
-  if (!directory) return Answer("its directory is not there");
-  const auto status = directory->status(kFileName);
-  if (!status || status->kind != FileKind::file) return Answer("its directory has no `.weft` file");
-  WEFT_TRY(const Bytes content, read_file(fs, join_path(root, kFileName), kMaxWorkspaceFileBytes));
-  const auto file = decode_workspace_file(content);
-  if (!file || file->name != name) return Answer("the `.weft` file in its directory names something else");
-  WEFT_TRY(const auto own, fs.status(repository.store().directory()));
-  const auto named = fs.status(file->store);
-  if (!named || named->device != own.device || named->inode != own.inode) {
-    return Answer("the `.weft` file in its directory names another store");
-  }
-  return Answer();
-}
 
 struct Place {
   std::string path;
@@ -87,7 +48,7 @@ Result<void> refuse_nested(const Repository& repository, const store::Snapshot& 
 
 Result<void> write_workspace_file(const Repository& repository, const std::string& name, const std::string& root) {
   const std::string store = absolute_path(repository.context().directory, repository.store().directory());
-  return write_file_durably(repository.context().env.fs, join_path(root, kFileName),
+  return write_file_durably(repository.context().env.fs, join_path(root, kWorkspaceFileName),
                             encode_workspace_file({store, name}));
 }
 
@@ -98,46 +59,6 @@ Error name_taken(const std::string& name) {
 }
 
 }  // namespace
-
-Result<void> remove_everything_below(const HostDir& root, Random& random) {
-  // Directories that are not empty are first moved up to the root, under a name of their own, and emptied there: depth
-  // costs neither stack nor descriptors (CASES C27).
-  std::deque<std::string> pending;
-  const auto empty = [&](const HostDir& directory) -> Result<void> {
-    WEFT_TRY(const auto entries, directory.list());
-    for (const DirectoryEntry& entry : entries) {
-      if (std::find(pending.begin(), pending.end(), entry.name) != pending.end() && &directory == &root) continue;
-      if (entry.kind != FileKind::directory) {
-        WEFT_DO(directory.remove_file(entry.name));
-        continue;
-      }
-      if (directory.remove_dir(entry.name)) continue;
-      std::string parked = ".weft-rm-" + random.id<NodeId>().hex();
-      WEFT_DO(directory.rename(entry.name, root, parked));
-      pending.push_back(std::move(parked));
-    }
-    return {};
-  };
-  WEFT_DO(empty(root));
-  while (!pending.empty()) {
-    const std::string name = pending.front();
-    auto directory = root.open_dir(name);
-    if (!directory && directory.error().code == Code::permission) {
-      WEFT_DO(root.set_mode(name, 0700));
-      directory = root.open_dir(name);
-    }
-    if (!directory) return std::move(directory).error();
-    auto emptied = empty(*directory);
-    if (!emptied && emptied.error().code == Code::permission) {
-      WEFT_DO(root.set_mode(name, 0700));
-      emptied = empty(*directory);
-    }
-    WEFT_DO(std::move(emptied));
-    WEFT_DO(root.remove_dir(name));
-    pending.pop_front();
-  }
-  return {};
-}
 
 Result<void> check_place_is_free(FileSystem& fs, const std::string& path) {
   const auto status = fs.status(path);
@@ -158,10 +79,11 @@ Result<work::CheckoutReport> write_workspace(Repository& repository, const std::
                                              const std::optional<ObjectId>& tree, const Progress& progress) {
   const Context& context = repository.context();
   WEFT_DO(make_directories(context.env.fs, record.path));
+  WEFT_TRY(const auto files, WorkspaceFiles::open(repository, name, record.path));
+  WEFT_DO(files.begin_writing());
   WEFT_DO(forget_files(repository, name));
   WEFT_DO(write_files_record(context.env.fs, repository.files_path(name), {Version(), head}));
   WEFT_DO(write_workspace_file(repository, name, record.path));
-  WEFT_TRY(const auto files, WorkspaceFiles::open(repository, name, record.path));
   WEFT_TRY(const auto snapshot, repository.store().snapshot());
   WriteOut what;
   what.to = head;
@@ -180,15 +102,46 @@ Result<work::CheckoutReport> write_workspace(Repository& repository, const std::
   return report;
 }
 
+namespace {
+
+/// WS-1: the same `add` again after one that was killed once the workspace was registered. Anything else with that
+/// name: it is taken.
+Result<WorkspaceAdded> finish_add(Repository& repository, const store::Snapshot& snapshot, const store::RefValue& taken,
+                                  WorkspaceAdded added, const Progress& progress) {
+  WEFT_TRY(const auto newest, newest_move(snapshot, added.name));
+  const auto record = decode_workspace(taken.extra);
+  const bool untouched = newest && newest->label == std::string(kAddLabel) + added.name;
+  if (!untouched || !record || record->path != added.path || record->follow != added.follow ||
+      taken.version != added.head) {
+    return name_taken(added.name);
+  }
+  const auto files = read_files_record(repository.context().env.fs, repository.files_path(added.name));
+  const bool unfinished = files ? files->towards.has_value() : true;
+  if (!unfinished) return name_taken(added.name);
+  if (files) {
+    // Begun: then the directory must still be this workspace's, or not there at all.
+    WEFT_TRY(const auto problem, not_ours(repository, added.name, added.path));
+    const bool free = check_place_is_free(repository.context().env.fs, added.path).has_value();
+    if (problem && !free) return name_taken(added.name);
+  } else {
+    WEFT_DO(check_place_is_free(repository.context().env.fs, added.path));
+  }
+  added.operation = newest->operation;
+  WEFT_TRY(added.report, write_workspace(repository, added.name, *record, added.head, std::nullopt, progress));
+  return added;
+}
+
+}  // namespace
+
 Result<WorkspaceAdded> add_workspace(Repository& repository, const WorkspaceAddRequest& request) {
   const Context& context = repository.context();
   if (const auto problem = workspace_name_problem(request.name); !problem.empty()) {
-    return make_error(Code::invalid, quoted(request.name) + " is no workspace name: it " + std::string(problem));
+    return make_error(Code::invalid, quoted(request.name) + " is no workspace name: it " + std::string(problem),
+                      "choose a name like `fix` or `alice`");
   }
   WEFT_TRY(auto transaction, repository.store().begin());
   const store::Snapshot& snapshot = transaction.snapshot();
   WEFT_TRY(const auto taken, snapshot.ref(workspace_ref(request.name)));
-  if (taken) return name_taken(request.name);
 
   WorkspaceAdded added;
   added.name = request.name;
@@ -211,6 +164,7 @@ Result<WorkspaceAdded> add_workspace(Repository& repository, const WorkspaceAddR
   const std::string beside = current ? current->root : parent_path(repository.store().directory());
   added.path =
       request.path ? absolute_path(context.directory, *request.path) : absolute_path(beside, "../" + request.name);
+  if (taken) return finish_add(repository, snapshot, *taken, std::move(added), request.progress);
   WEFT_DO(refuse_nested(repository, snapshot, added.path));
   WEFT_TRY(const Place place, make_place(context, added.path));
 
@@ -220,7 +174,7 @@ Result<WorkspaceAdded> add_workspace(Repository& repository, const WorkspaceAddR
   store::RefEdit edit = move_ref(workspace_ref(added.name), std::nullopt, added.head);
   edit.after->extra = encode_workspace(record);
   transaction.edit_ref(std::move(edit));
-  transaction.set_operation(operation_info(context, "workspace add " + added.name, current_name, author));
+  transaction.set_operation(operation_info(context, std::string(kAddLabel) + added.name, current_name, author));
   auto committed = transaction.commit();
   if (!committed) {
     if (place.made) (void)context.env.fs.remove_directory(place.path).has_value();
@@ -236,7 +190,7 @@ Result<WorkspaceAdded> add_workspace(Repository& repository, const WorkspaceAddR
     store::RefEdit remove = move_ref(workspace_ref(added.name), added.head, {});
     remove.after.reset();
     back.edit_ref(std::move(remove));
-    auto info = operation_info(context, "workspace add " + added.name + ": failed", current_name, author);
+    auto info = operation_info(context, std::string(kAddLabel) + added.name + ": failed", current_name, author);
     info.undoes = added.operation;
     back.set_operation(std::move(info));
     (void)back.commit().has_value();
@@ -261,7 +215,7 @@ Result<std::vector<WorkspaceListing>> list_workspaces(const Repository& reposito
       listing.record.path = parent_path(absolute_path(repository.context().directory, repository.store().directory()));
     }
     if (!listing.record.path.empty()) {
-      listing.present = fs.status(join_path(listing.record.path, kFileName)).has_value();
+      listing.present = fs.status(join_path(listing.record.path, kWorkspaceFileName)).has_value();
       const auto files = read_files_record(fs, repository.files_path(listing.name));
       WEFT_TRY(const auto state,
                files_state(snapshot, {listing.name, listing.record.path, "", listing.record, listing.head}, files));
@@ -270,153 +224,6 @@ Result<std::vector<WorkspaceListing>> list_workspaces(const Repository& reposito
     out.push_back(std::move(listing));
   }
   return out;
-}
-
-namespace {
-
-/// WS-3, what can be said before anything is looked at.
-Result<void> check_removable(const Repository& repository, const store::Snapshot& snapshot,
-                             const Repository::Workspace& workspace) {
-  const std::string& root = workspace.root;
-  const auto refuse = [&](std::string why, std::string hint) {
-    return make_error(Code::refused, "workspace " + quoted(workspace.name) + " is not removed: " + why, std::move(hint))
-        .with("workspace", workspace.name)
-        .with("path", root);
-  };
-  if (workspace.name == kDefaultWorkspace) return refuse("its directory holds the store", "");
-  if (root.empty()) return {};
-  if (root == "/") return refuse("its path is /", "");
-  if (is_below(absolute_path(repository.context().directory, repository.store().directory()), root)) {
-    return refuse("its directory holds the store", "");
-  }
-  if (is_below(absolute_path(repository.context().directory, ""), root)) {
-    return refuse("you stand in it", "go elsewhere, or use -C DIR");
-  }
-  WEFT_TRY(const auto all, list_workspaces(repository, snapshot));
-  for (const WorkspaceListing& other : all) {
-    if (other.name != workspace.name && other.present && is_below(other.record.path, root)) {
-      return refuse("workspace " + quoted(other.name) + " lies in its directory", "weft workspace rm " + other.name);
-    }
-  }
-  return {};
-}
-
-/// WS-2: what would be gone with the workspace is put on private refs of the same transaction.
-Result<void> keep_unrecorded(Repository& repository, store::Transaction& transaction,
-                             const Repository::Workspace& workspace, bool has_files, bool force,
-                             WorkspaceRemoved& removed) {
-  const store::Snapshot& snapshot = transaction.snapshot();
-  bool head_is_kept = false;
-  if (has_files) {
-    const auto record = read_files_record(repository.context().env.fs, repository.files_path(workspace.name));
-    WEFT_TRY(FilesState state, files_state(snapshot, workspace, record));
-    if (state.towards)
-      state.at = *state.towards;  // what a killed write-out did not reach counts as deleted, nothing more
-    WEFT_TRY(const auto files, WorkspaceFiles::open(repository, workspace.name, workspace.root));
-    WEFT_TRY(const ObjectId at_tree, tree_of(snapshot, state.at));
-    work::ScanOptions options = files.scan_options();
-    options.list_ignored = true;
-    WEFT_TRY(auto status, work::status(files.tree(), snapshot, at_tree, options));
-    removed.ignored = std::move(status.ignored);
-    if (!status.entries.empty() || !status.warnings.empty()) {
-      WEFT_TRY(const auto overwrite,
-               prepare_overwrite(repository, transaction, workspace, state, files, {}, object::empty_tree_id(),
-                                 "workspace rm " + workspace.name, force ? &removed.unkept : nullptr));
-      removed.kept.push_back(overwrite.rescue.ref);
-      head_is_kept = state.at == workspace.head;
-    }
-  }
-  WEFT_TRY(const auto followed, workspace.record.follow.empty() ? Result<std::optional<store::RefValue>>(std::nullopt)
-                                                                : snapshot.ref(workspace.record.follow));
-  WEFT_TRY(const bool landed, is_ancestor(snapshot, workspace.head, followed ? followed->version : Version()));
-  if (!landed && !head_is_kept) {
-    std::string digits;
-    for (const ChangeId& id : workspace.head.changes) digits += id.hex();
-    store::RefEdit edit;
-    edit.name = std::string(kRescuePrefix) + workspace.name + "/" + digits.substr(0, kKeptDigits);
-    edit.after = store::RefValue{workspace.head, {}};
-    removed.kept.push_back(edit.name);
-    transaction.edit_ref(std::move(edit));
-  }
-  return {};
-}
-
-Result<void> remove_root(const Repository& repository, const std::string& path) {
-  WEFT_TRY(const auto root, HostDir::open(path));
-  WEFT_DO(remove_everything_below(root, repository.context().env.random));
-  return repository.context().env.fs.remove_directory(path);
-}
-
-}  // namespace
-
-Result<WorkspaceRemoved> remove_workspace(Repository& repository, const std::string& name, bool force) {
-  const Context& context = repository.context();
-  WEFT_TRY(auto transaction, repository.store().begin());
-  const store::Snapshot& snapshot = transaction.snapshot();
-  WEFT_TRY(const auto value, snapshot.ref(workspace_ref(name)));
-  if (!value) {
-    return make_error(Code::not_found, "there is no workspace " + quoted(name), "weft workspace list names them")
-        .with("workspace", name);
-  }
-  Repository::Workspace workspace;
-  workspace.name = name;
-  // A garbled registration must not keep a workspace alive for ever: it is forgotten, and no file is touched.
-  if (auto record = decode_workspace(value->extra)) workspace.record = *std::move(record);
-  workspace.root = workspace.record.path;
-  workspace.head = value->version;
-  WEFT_DO(check_removable(repository, snapshot, workspace));
-
-  WorkspaceRemoved removed;
-  removed.name = name;
-  removed.path = workspace.root;
-  removed.head = workspace.head;
-  bool has_files = !workspace.root.empty();
-  if (has_files) {
-    WEFT_TRY(const auto problem, not_ours(repository, name, workspace.root));
-    if (problem) {
-      has_files = false;
-      removed.files_note = *problem;
-    }
-  }
-  WEFT_DO(keep_unrecorded(repository, transaction, workspace, has_files, force, removed));
-  store::RefEdit edit = move_ref(workspace_ref(name), workspace.head, {});
-  edit.after.reset();
-  transaction.edit_ref(std::move(edit));
-  const std::string current = repository.location() ? repository.location()->name : std::string();
-  transaction.set_operation(operation_info(context, "workspace rm " + name, current, author_text(context)));
-  auto committed = transaction.commit();
-  if (!committed) return name_winner(repository, std::move(committed).error());
-  removed.operation = committed->id;
-  if (has_files) {
-    WEFT_DO(remove_root(repository, workspace.root));
-    removed.files_removed = true;
-  }
-  WEFT_DO(forget_files(repository, name));
-  return removed;
-}
-
-Result<std::optional<std::string>> remove_clean_files(Repository& repository, const std::string& name,
-                                                      const WorkspaceRecord& record, const Version& head) {
-  using Answer = std::optional<std::string>;
-  if (record.path.empty()) return Answer("it has none");
-  WEFT_TRY(const auto snapshot, repository.store().snapshot());
-  const Repository::Workspace workspace{name, record.path, "", record, head};
-  if (const auto removable = check_removable(repository, snapshot, workspace); !removable) {
-    return Answer(removable.error().message);
-  }
-  WEFT_TRY(auto problem, not_ours(repository, name, record.path));
-  if (problem) return problem;
-  WEFT_TRY(const auto files, WorkspaceFiles::open(repository, name, record.path));
-  WEFT_TRY(const ObjectId head_tree, tree_of(snapshot, head));
-  work::ScanOptions options = files.scan_options();
-  options.list_ignored = true;
-  WEFT_TRY(const auto status, work::status(files.tree(), snapshot, head_tree, options));
-  if (!status.entries.empty() || !status.ignored.empty() || !status.warnings.empty()) {
-    return Answer("there are files in it that no version has");
-  }
-  WEFT_DO(remove_root(repository, record.path));
-  WEFT_DO(forget_files(repository, name));
-  return Answer();
 }
 
 }  // namespace weft::repo

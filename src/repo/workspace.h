@@ -2,13 +2,16 @@
 //
 // Invariants:
 //   WS-1  A workspace is registered (its ref made, expected absent) before any file is written into its directory, and
-//         the files record says that its files are on their way: killed anywhere, `weft switch @` in it finishes, and
-//         `weft workspace rm` removes it. A failed add leaves neither ref nor files.
+//         the files record says that its files are on their way: killed anywhere, the same add again or `weft switch
+//         @` in it finishes, and `weft workspace rm` removes it. A failed add leaves neither ref nor files.
 //   WS-2  rm records first: files no version has, and a head that is not in the followed ref, stay reachable from
 //         `rescue/NAME/...` (RE-1, CASES C8), in the transaction that unregisters the workspace.
 //   WS-3  Files are deleted only below the workspace's own root, whose `.weft` file must name this store and this
 //         workspace; no link is followed; the workspace that holds the store, and one the caller stands in, are
 //         never removed.
+//   WS-4  A rm that was killed after it unregistered the workspace is finished by the same rm again: the reflog
+//         says where the directory was, and its `.weft` file, which goes last, that it still is this workspace's.
+//         What was edited or added there in between is recorded first (RE-1).
 // Threading: functions.
 #pragma once
 

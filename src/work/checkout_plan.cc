@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 
 #include "work/content.h"
 
@@ -75,8 +76,8 @@ class Planner {
       meet(std::move(child), open);
       return {};
     };
-    if (is_directory(pair.before) && is_directory(pair.after) && !options_.overwrite_edits &&
-        pair.before->id != object::empty_tree_id() && pair.after->id != object::empty_tree_id()) {
+    if (is_directory(pair.before) && is_directory(pair.after) && pair.before->id != object::empty_tree_id() &&
+        pair.after->id != object::empty_tree_id()) {
       return object::diff_directories(reader_, pair.before->id, pair.after->id, met);
     }
     object::Entries before;
@@ -102,14 +103,13 @@ class Planner {
   void meet(Pair pair, std::vector<Pair>& open) {
     const Scope::Place place = scope_.place(pair.path);
     if (place == Scope::Place::outside) return;
-    const bool same = pair.before && pair.after && same_on_disk(*pair.before, *pair.after);
-    if (same && !options_.overwrite_edits) return;
+    if (pair.before && pair.after && same_on_disk(*pair.before, *pair.after)) return;
     if (object::name_is_reserved(name_of(pair.path))) {  // W1
       if (pair.after) plan_.warnings.push_back({pair.path, "has a reserved name: kept in history, not written out"});
       return;
     }
     const bool both_directories = is_directory(pair.before) && is_directory(pair.after);
-    if (place == Scope::Place::inside && (!both_directories || options_.overwrite_edits)) {
+    if (place == Scope::Place::inside && !both_directories) {
       Step step;
       step.path = pair.path;
       step.before = pair.before;
@@ -121,32 +121,82 @@ class Planner {
 
   // ---- what is on disk
 
-  enum class Around { reachable, missing, blocked };  // the directory a path lies in
+  enum class Around { reachable, missing, blocked, closed };  // the directory a path lies in; closed: to us
 
   /// Missing also where something stands in the way that this plan removes.
-  Result<Around> look(const std::string& path, std::optional<FileStatus>& status) {
+  Result<Around> look(const std::string& path, std::optional<FileStatus>& status, std::string& why_closed) {
     status.reset();
+    if (missing_ && is_at_or_below(path, *missing_)) return Around::missing;
     const auto directory = cursor_.at(parent_of(path));
     if (directory) {
       auto found = (*directory)->status(name_of(path));
       if (found) {
         status = *found;
-      } else if (!is_missing(found.error()) && found.error().sys_errno != ENAMETOOLONG) {
+      } else if (is_missing(found.error()) || found.error().sys_errno == ENAMETOOLONG) {
+        missing_ = path;
+      } else if (found.error().code == Code::permission) {
+        why_closed = found.error().message;
+        return Around::closed;
+      } else {
         return std::move(found).error();
       }
       return Around::reachable;
     }
-    if (is_missing(directory.error())) return Around::missing;
+    if (is_missing(directory.error()) || directory.error().sys_errno == ENAMETOOLONG) {
+      missing_ = parent_of(path);
+      return Around::missing;
+    }
+    if (directory.error().code == Code::permission) {
+      why_closed = directory.error().message;
+      return Around::closed;
+    }
     if (!is_no_directory(directory.error())) return directory.error();
     // The topmost ancestor that is no directory decides: everything above it is one.
     for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-      const std::string ancestor = path.substr(0, slash);
+      const std::string_view ancestor = std::string_view(path).substr(0, slash);
       const auto step = by_path_.find(ancestor);
       if (step == by_path_.end()) continue;
       const Step& above = plan_.steps[step->second];
       if (above.action == Action::make_directory && above.clear_first) return Around::missing;
     }
     return Around::blocked;
+  }
+
+  /// Whether the directory of a path that is there finds it in another case as well; found out once per directory.
+  bool folds_case(const Step& step) {
+    const std::string_view parent = parent_of(step.path);
+    if (folding_.path == parent && folding_.known) return folding_.folds;
+    std::string other(name_of(step.path));
+    const auto letter = std::find_if(other.begin(), other.end(),
+                                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); });
+    if (letter == other.end()) return false;
+    *letter = static_cast<char>(*letter ^ ('a' ^ 'A'));
+    folding_ = {std::string(parent), true, false};
+    const auto directory = cursor_.at(parent);
+    if (!directory) return false;
+    const auto status = (*directory)->status(other);
+    folding_.folds = status && status->inode == step.seen->inode && status->device == step.seen->device;
+    return folding_.folds;
+  }
+
+  /// Another name of its directory that this file system takes for the same as this one; "" if there is none. Asked
+  /// only where something is there that nothing should have put there.
+  Result<std::string> other_spelling(const Step& step) {
+    const std::string_view parent = parent_of(step.path);
+    if (!listed_ || listed_->path != parent) {
+      WEFT_TRY(const HostDir* directory, cursor_.at(parent));
+      WEFT_TRY(const auto listing, directory->list());
+      listed_.emplace();
+      listed_->path = parent;
+      for (const DirectoryEntry& entry : listing) listed_->names.insert(entry.name);
+    }
+    if (listed_->names.contains(std::string(name_of(step.path)))) return std::string();
+    WEFT_TRY(const HostDir* directory, cursor_.at(parent));
+    for (const std::string& name : listed_->names) {
+      const auto status = directory->status(name);
+      if (status && status->inode == step.seen->inode && status->device == step.seen->device) return name;
+    }
+    return std::string();
   }
 
   /// Whether the file or link on disk has the entry's kind and content.
@@ -183,13 +233,40 @@ class Planner {
 
   // ---- what is to be done
 
-  void conflict(const std::string& path, std::string reason) { plan_.conflicts.push_back({path, std::move(reason)}); }
+  void conflict(const std::string& path, std::string reason) {
+    ++problems_;
+    if (options_.keep_edits) {
+      plan_.warnings.push_back({path, "kept as it is: it " + std::move(reason)});
+    } else {
+      plan_.conflicts.push_back({path, std::move(reason)});
+    }
+  }
 
   Result<void> decide(Step& step) {
-    WEFT_TRY(const Around around, look(step.path, step.seen));
-    if (around == Around::blocked) {
-      if (step.after) conflict(step.path, "something that is no directory stands where a directory of it belongs");
+    std::string why_closed;
+    WEFT_TRY(const Around around, look(step.path, step.seen, why_closed));
+    if (around == Around::closed) {
+      plan_.warnings.push_back({step.path, "not brought to the version: " + why_closed});
       return {};
+    }
+    if (around == Around::blocked) {
+      // What blocks was kept and named already where edits are kept.
+      if (step.after && !options_.keep_edits) {
+        conflict(step.path, "something that is no directory stands where a directory of it belongs");
+      }
+      return {};
+    }
+    if (!spelled_away_.empty() && is_at_or_below(step.path, spelled_away_)) return {};
+    if (step.seen && (!step.before || folds_case(step))) {
+      WEFT_TRY(const std::string other, other_spelling(step));
+      if (!other.empty()) {
+        const auto taker = by_path_.find(child_path(parent_of(step.path), other));
+        if (!step.after || taker == by_path_.end() || plan_.steps[taker->second].after) {
+          skip_spelling(step, other);
+          return {};
+        }
+        step.seen.reset();  // it goes first
+      }
     }
     if (!step.after) return decide_removal(step);
     if (!step.seen) {
@@ -210,6 +287,15 @@ class Planner {
     return decide_file(step);
   }
 
+  /// What is there is another path's, and so is everything below.
+  void skip_spelling(const Step& step, const std::string& other) {
+    if (step.after) {
+      plan_.warnings.push_back(
+          {step.path, "not written out: this file system takes its name for the same as " + quoted(other)});
+    }
+    spelled_away_ = step.path;
+  }
+
   Result<void> decide_removal(Step& step) {
     if (!step.seen) return {};
     const bool directory_there = step.seen->kind == FileKind::directory;
@@ -223,26 +309,25 @@ class Planner {
     return {};
   }
 
-  /// A file, link or other thing that must go: what the old tree has, or an edit that may be lost. Otherwise a
-  /// conflict.
+  /// A file, link or other thing that must go: what the old tree has. Otherwise a conflict.
   Result<bool> may_go(Step& step) {
     if (is_content(step.before)) {
-      if (options_.overwrite_edits) return true;
       WEFT_TRY(const bool same, has_content(step.path, *step.seen, *step.before));
+      step.known = step.before->id;
       if (same && has_mode(*step.seen, *step.before)) return true;
-      conflict(step.path, "has local edits");
+      const bool unreadable = read_.path == step.path && read_.content.outcome == ContentRead::Outcome::failed;
+      conflict(step.path, unreadable ? "cannot be read: " + read_.content.reason : "has local edits");
       return false;
     }
-    if (step.before && options_.overwrite_edits) return true;
     conflict(step.path, "is not tracked");
     return false;
   }
 
   Result<void> decide_directory_to_file(Step& step) {
-    if (is_place(step.before) || (step.before && options_.overwrite_edits)) {
-      const std::size_t conflicts = plan_.conflicts.size();
+    if (is_place(step.before)) {
+      const std::size_t problems = problems_;
       WEFT_DO(check_vanishing(step.path, step.before->kind == EntryKind::directory));
-      if (plan_.conflicts.size() > conflicts) return {};
+      if (problems_ > problems) return {};
       step.action = Action::write;
       step.clear_first = true;
       return {};
@@ -266,8 +351,8 @@ class Planner {
             step == by_path_.end() ? std::nullopt : plan_.steps[step->second].before;
         if (entry.kind == FileKind::directory && is_place(before)) {
           open.push_back(std::move(below));
-        } else if (entry.kind == FileKind::file && !before && is_temporary_name(entry.name)) {
-          plan_.leftovers.push_back(std::move(below));
+        } else if (!before && is_temporary_name(entry.name)) {
+          plan_.leftovers.emplace_back(std::move(below), entry.kind);
         } else if (entry.kind == FileKind::directory || !is_content(before)) {
           conflict(below, "is not tracked");
         }
@@ -280,9 +365,10 @@ class Planner {
     const FileStatus& status = *step.seen;
     WEFT_TRY(const bool as_after, has_content(step.path, status, *step.after));
     if (as_after) {
+      step.known = step.after->id;
       if (has_mode(status, *step.after)) return {};
       const bool mode_is_old = !step.before || step.before->kind != EntryKind::file || has_mode(status, *step.before);
-      if (mode_is_old || options_.overwrite_edits) {
+      if (mode_is_old) {
         // A mode belongs to the inode, which other names may share (CASES C29).
         step.action = status.links > 1 ? Action::write : Action::set_mode;
       } else {
@@ -290,7 +376,7 @@ class Planner {
       }
       return {};
     }
-    if (is_place(step.before) && !options_.overwrite_edits) {
+    if (is_place(step.before)) {
       conflict(step.path, "has local edits (it is no directory any more)");
       return {};
     }
@@ -307,6 +393,19 @@ class Planner {
   Scope scope_;
   CheckoutPlan plan_;
   std::unordered_map<std::string_view, std::size_t> by_path_;
+  std::size_t problems_ = 0;
+  std::optional<std::string> missing_;  ///< looked for last and not there: neither is anything below it
+  std::string spelled_away_;            ///< left out for its name, with everything below it
+  struct {
+    std::string path;
+    bool known = false;
+    bool folds = false;
+  } folding_;
+  struct Listed {
+    std::string path;
+    std::set<std::string> names;
+  };
+  std::optional<Listed> listed_;
   struct {
     std::string path;
     ContentRead content;

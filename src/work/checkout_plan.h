@@ -2,10 +2,9 @@
 //
 // Invariants:
 //   CP1  Every path that will be written, replaced or removed was looked at, and what is there is known: it is what the
-//   old
-//        tree has (or, if edits may be overwritten, some edit of it), or already what the new tree has. Anything else
-//        is a conflict, and one conflict stops the whole checkout (W3).
-//   CP2  What was seen is kept (`seen`), so that the apply step notices if it changed in between.
+//        old tree has, or already what the new tree has. Anything else is a conflict, and one conflict stops the whole
+//        checkout (W3), or, with keep_edits, is kept and named.
+//   CP2  What was seen is kept (`seen`, `known`), so that the apply step notices if it changed in between.
 // Threading: one thread.
 #pragma once
 
@@ -36,13 +35,14 @@ struct Step {
   Action action = Action::none;
   bool clear_first = false;  ///< write, make_directory: what is there is removed first (another kind)
   std::optional<FileStatus> seen;
+  ObjectId known;  ///< the content of what was seen, where that is a file or link that will be replaced or removed
 };
 
 struct CheckoutPlan {
   std::vector<Step> steps;  ///< in walk order
   std::vector<Warning> conflicts;
   std::vector<Warning> warnings;
-  std::vector<std::string> leftovers;  ///< temporaries of a killed checkout in directories that must go
+  std::vector<std::pair<std::string, FileKind>> leftovers;  ///< temporaries in directories that must go
   /// Every directory of the new tree that was looked into, for directory state.
   std::vector<std::pair<std::string, NodeId>> directories;
 };

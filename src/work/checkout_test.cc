@@ -95,10 +95,35 @@ TEST_F(CheckoutTest, LocalEditsRefuseByName) {
   write("gone", "edit");
   ASSERT_EQ(::chmod(at("mode").c_str(), 0755), 0);
   expect_refused(two, {"f", "gone", "mode"});
-  CheckoutOptions overwrite;
-  overwrite.overwrite_edits = true;
-  switch_to(two, overwrite);
+  // What was recorded just before may be replaced.
+  const ObjectId edits = record(tree(), objects_, objects_, one, {}).value().tree;
+  must(checkout(tree(), objects_, edits, two, {}));
   EXPECT_EQ(picture_of_disk(), picture_of(two));
+}
+
+TEST_F(CheckoutTest, WithKeepEditsWhatIsNotAsRecordedIsKeptByNameAndTheRestGoesOn) {
+  write("a", "1");
+  write("b", "1");
+  write("d/c", "1");
+  write("gone", "1");
+  const ObjectId one = commit().tree;
+  for (const char* path : {"a", "b", "d/c"}) write(path, "2");
+  remove("gone");
+  const ObjectId two = commit().tree;
+  switch_to(one);
+  write("b", "edit");
+  write("gone", "edit");
+  remove("d");
+  write("d", "in the way");
+  CheckoutOptions options;
+  options.keep_edits = true;
+  const auto report = switch_to(two, options);
+  EXPECT_EQ(warned(report.warnings), (Lines{"b", "gone"}));
+  EXPECT_EQ(report.warnings.front().reason, "kept as it is: it has local edits");
+  EXPECT_EQ(read("a"), "2");
+  EXPECT_EQ(read("b"), "edit");
+  EXPECT_EQ(read("gone"), "edit");
+  EXPECT_EQ(read("d"), "in the way");
 }
 
 TEST_F(CheckoutTest, RestoreBringsBackEditedAndDeletedFilesAndLeavesUntrackedOnes) {
@@ -111,17 +136,27 @@ TEST_F(CheckoutTest, RestoreBringsBackEditedAndDeletedFilesAndLeavesUntrackedOne
   write("d/new", "mine");
   write("c", "edit");
   CheckoutOptions options;
-  options.overwrite_edits = true;
-  options.paths = {"d"};
-  switch_to(one, options);
+  options.keep_edits = true;
+  ScanOptions scanned;
+  const auto restore = [&](const std::string& path, const ObjectId& from) {
+    options.paths = {path};
+    return must(checkout(tree(), objects_, from, one, options));
+  };
+  const auto recorded = [&](const std::string& path) {
+    scanned.paths = {path};
+    return must(record(tree(), objects_, objects_, one, scanned)).tree;
+  };
+  // As prepare_overwrite() does: an untracked file the target has no place for is not part of it.
+  tree::TreeEditor editor(objects_, recorded("d"));
+  must(editor.remove("d/new"));
+  restore("d", must(editor.finish(objects_)));
   EXPECT_EQ(status_lines(), (Lines{"M c", "A d/new"}));
   remove("d");
   write("d", "a file now");
-  options.paths = {"d/a"};
-  EXPECT_FALSE(try_checkout(one, options));
+  const auto report = restore("d/a", recorded("d/a"));
+  EXPECT_EQ(report.written, 0u);
   EXPECT_EQ(read("d"), "a file now");
-  options.paths = {"d"};
-  switch_to(one, options);
+  restore("d", recorded("d"));
   EXPECT_EQ(status_lines(), (Lines{"M c"}));
 }
 
@@ -143,9 +178,6 @@ TEST_F(CheckoutTest, C19UntrackedDirectoryInTheWay) {
   write("d/untracked", "mine");
   expect_refused(as_link, {"d"});
   expect_refused(as_file, {"d"});
-  CheckoutOptions overwrite;
-  overwrite.overwrite_edits = true;
-  expect_refused(as_file, {"d"}, overwrite);
   // The directory is tracked, something in it is not.
   write("d/tracked", "known");
   ScanOptions only;
@@ -153,7 +185,6 @@ TEST_F(CheckoutTest, C19UntrackedDirectoryInTheWay) {
   commit(only);
   expect_refused(as_file, {"d/untracked"});
   expect_refused(as_link, {"d/untracked"});
-  expect_refused(as_file, {"d/untracked"}, overwrite);
   remove("d/untracked");
   switch_to(as_file);
   EXPECT_EQ(picture_of_disk(), picture_of(as_file));
@@ -185,9 +216,11 @@ TEST_F(CheckoutTest, C21IgnoredUntrackedFileIsNotOverwritten) {
   const ObjectId tracked = tree_with(plain, ".env", "theirs");
   write(".env", "mine");
   expect_refused(tracked, {".env"});
-  CheckoutOptions overwrite;
-  overwrite.overwrite_edits = true;
-  expect_refused(tracked, {".env"}, overwrite);
+  CheckoutOptions keep;
+  keep.keep_edits = true;
+  const auto kept = must(try_checkout(tracked, keep));
+  EXPECT_EQ(warned(kept.warnings), Lines{".env"});
+  EXPECT_EQ(read(".env"), "mine");
   write(".env", "theirs");  // equal content: nothing to lose
   switch_to(tracked);
   EXPECT_EQ(status_lines(), Lines{});

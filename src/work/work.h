@@ -104,18 +104,23 @@ Result<Recorded> record(const WorkTree& tree, const object::ObjectReader& reader
 struct CheckoutOptions {
   IgnoreOptions ignore;
   std::vector<std::string> paths;  ///< only at or below these; empty: everything
-  /// Overwrite local edits of tracked files (`restore`, `switch` after it recorded them); untracked files are still
-  /// safe.
-  bool overwrite_edits = false;
+  /// What is not as `from` has it is kept and named in the warnings, and the rest goes on, instead of all being refused:
+  /// for verbs whose `from` is what they have just recorded, so that only what changed since then can be in the way.
+  bool keep_edits = false;
+  /// Called by one thread at a time.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+  unsigned max_threads = 0;  ///< 0: as many as there are processors; small checkouts start none
 };
 struct CheckoutReport {
   std::uint64_t written = 0, removed = 0, kept = 0;
+  /// What was not written out or removed, and why: a name this file system cannot hold, a directory that may not be
+  /// written to, a file somebody changed meanwhile. In walk order. Everything else was brought to the version.
   std::vector<Warning> warnings;
 };
 /// Brings the working tree from `from` to `to`. Local edits of files that do not differ between the two are carried
 /// over; of files that do: refused (Code::refused, details "path" each), nothing touched. Content streams to a
-/// temporary and is renamed; an unchanged file is not touched. Also used to finish a checkout that was killed.
+/// temporary and is renamed; an unchanged file is not touched. Also used to finish a checkout that was killed. A full
+/// disk or a damaged store stops it with an error; what was written by then stays, and running it again finishes.
 Result<CheckoutReport> checkout(const WorkTree& tree, const object::ObjectReader& reader, const ObjectId& from,
                                 const ObjectId& to, const CheckoutOptions& options);
 
