@@ -605,11 +605,13 @@ std::vector<std::string> names_of_commands() {
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cli, EveryCommand, ::testing::ValuesIn(names_of_commands()), [](const auto& info) {
-  std::string name = info.param;
+std::string name_of_test(const ::testing::TestParamInfo<std::string>& test) {
+  std::string name = test.param;
   std::replace(name.begin(), name.end(), ' ', '_');
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(Cli, EveryCommand, ::testing::ValuesIn(names_of_commands()), name_of_test);
 
 TEST(EveryCommandScenes, AreOfCommandsThatExist) {
   const auto names = names_of_commands();

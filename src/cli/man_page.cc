@@ -102,7 +102,8 @@ std::string man_page(const Command& command, const Description& description, std
   out += "# SYNOPSIS\n\n" + bold("weft " + description.name);
   if (!description.options.empty()) out += " \\[OPTIONS\\]";
   for (const auto& argument : description.arguments) {
-    const std::string shown = scdoc_text(argument.name) + (argument.many ? "..." : "");
+    const bool says_so = argument.name.find("...") != std::string::npos;
+    const std::string shown = scdoc_text(argument.name) + (argument.many && !says_so ? "..." : "");
     out += argument.required ? " " + shown : " \\[" + shown + "\\]";
   }
   out += "\n\n";

@@ -98,7 +98,7 @@ TEST_F(Install, EveryCommandAndOptionHasItsPage) {
   const std::string overview = text(at("share/man/man1/weft.1"));
   const auto plain = [](std::string page) {
     for (const auto& [from, to] :
-         {std::pair<std::string, std::string>{"\\-", "-"}, {"\\fB", ""}, {"\\fR", ""}, {"\\fI", ""}}) {
+         {std::pair<std::string, std::string>{"\\-", "-"}, {"\\fB", ""}, {"\\fR", ""}, {"\\fI", ""}, {"\\&", ""}}) {
       for (std::size_t at = 0; (at = page.find(from, at)) != std::string::npos;) page.replace(at, from.size(), to);
     }
     return page;
@@ -111,10 +111,10 @@ TEST_F(Install, EveryCommandAndOptionHasItsPage) {
     ASSERT_FALSE(page.empty()) << name;
     const auto description = describe(command);
     for (const auto& option : description.options) {
-      const std::string heading = (option.letter != 0 ? std::string("-") + option.letter : std::string()) +
-                                  (option.letter != 0 && !option.name.empty() ? ", " : "") +
-                                  (option.name.empty() ? "" : "--" + option.name) +
-                                  (option.metavar.empty() ? "" : " " + option.metavar) + "\n";
+      const std::string heading =
+          (option.letter != 0 ? std::string("-") + option.letter : std::string()) +
+          (option.letter != 0 && !option.name.empty() ? ", " : "") + (option.name.empty() ? "" : "--" + option.name) +
+          (option.metavar.empty() || option.metavar.starts_with('[') ? "" : " ") + option.metavar + "\n";
       EXPECT_NE(page.find("\n" + heading), std::string::npos) << name << " has no " << heading;
       ++options;
     }
