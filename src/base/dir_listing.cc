@@ -33,11 +33,13 @@ FileKind kind_of(unsigned char type) {
 
 }  // namespace
 
-Result<void> DirListing::read(const HostDir& directory) {
+Result<void> DirListing::read(const HostDir& directory, Position position) {
   names_.clear();
   entries_.clear();
   buffer_.resize(kBufferBytes);
-  if (::lseek(directory.fd(), 0, SEEK_SET) < 0) return system_error(errno, "list", directory.path());
+  if (position == Position::rewind && ::lseek(directory.fd(), 0, SEEK_SET) < 0) {
+    return system_error(errno, "list", directory.path());
+  }
   for (;;) {
     const ssize_t got = retry_eintr([&] { return ::getdents64(directory.fd(), buffer_.data(), buffer_.size()); });
     if (got < 0) return system_error(errno, "list", directory.path());

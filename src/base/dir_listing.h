@@ -22,9 +22,13 @@ struct ListedName {
 
 class DirListing {
  public:
-  /// Everything in `directory` from its start, in directory order, without . and ..; kinds from d_type, by fstatat
-  /// where it is unknown. Moves the position of the directory's descriptor: for whoever has it to itself.
-  Result<void> read(const HostDir& directory);
+  enum class Position : std::uint8_t {
+    fresh,   ///< nobody has listed through this descriptor yet
+    rewind,  ///< somebody may have
+  };
+  /// Everything in `directory`, in directory order, without . and ..; kinds from d_type, by fstatat where it is
+  /// unknown. Moves the position of the directory's descriptor: for whoever has it to itself.
+  Result<void> read(const HostDir& directory, Position position);
 
   std::size_t size() const { return entries_.size(); }
   const ListedName& operator[](std::size_t index) const { return entries_[index]; }

@@ -54,6 +54,20 @@ class DirectoryStateTest : public testing::Test {
   Env env_ = system_env();
 };
 
+// DS4
+TEST(PathOrder, IsThatOfAWalkWhateverTheLength) {
+  const std::vector<std::string> ordered = {"a",  "a/b",   "a/b/c", "a/ba", "a\x01", "a b",
+                                            "a.", "a.b/c", "aa",    "ab/c", "a\xff"};
+  for (const std::string& front :
+       {std::string(), std::string("d/"), std::string("seven77/"), std::string(200, 'x') + "/"}) {
+    for (std::size_t i = 0; i < ordered.size(); ++i) {
+      for (std::size_t j = 0; j < ordered.size(); ++j) {
+        EXPECT_EQ(path_less(front + ordered[i], front + ordered[j]), i < j) << front << ordered[i] << " " << ordered[j];
+      }
+    }
+  }
+}
+
 TEST_F(DirectoryStateTest, KeepsEveryFieldInWalkOrder) {
   StateUpdate first = update();
   first.put(file("b/x", 3));

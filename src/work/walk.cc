@@ -106,7 +106,9 @@ Result<void> Walker::step(const Pending& pending) {
   bool gitignore = true;  // on the way to what was asked for they are simply tried
   bool weftignore = true;
   if (here.listed) {
-    if (auto listed = listing_.read(here.directory); !listed) return unreachable(std::move(listed).error());
+    // Each is listed once, and but for the top by a descriptor of this walker's own.
+    const auto position = at_top ? DirListing::Position::rewind : DirListing::Position::fresh;
+    if (auto listed = listing_.read(here.directory, position); !listed) return unreachable(std::move(listed).error());
     gitignore = weftignore = false;
     for (std::size_t i = 0; i < listing_.size(); ++i) {
       const std::string_view name = listing_.name(i);
