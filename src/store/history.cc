@@ -156,7 +156,7 @@ History::History(History&&) noexcept = default;
 Result<History> History::open(const Snapshot& snapshot) {
   const auto& store = snapshot.state_->store;
   const auto open_index = [&] {
-    return HistoryIndex::open(store->env.fs, store->index.directory(), store->log.durable().position);
+    return HistoryIndex::open(store->env.fs, store->index.directory(), [&] { return store->log.durable().position; });
   };
   WEFT_TRY(auto index, open_index());
   const std::uint64_t changes = snapshot.state_->durable.client[kChanges];

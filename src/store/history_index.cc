@@ -101,7 +101,8 @@ Result<HistoryManifest> decode_history_manifest(ByteView bytes) {
   return manifest;
 }
 
-Result<HistoryIndex> HistoryIndex::open(FileSystem& fs, const std::string& directory, std::uint64_t durable) {
+Result<HistoryIndex> HistoryIndex::open(FileSystem& fs, const std::string& directory,
+                                        const std::function<std::uint64_t()>& durable) {
   HistoryIndex index(fs, directory);
   auto bytes = read_file(fs, join_path(directory, kHistoryManifestName), kMaxManifestBytes);
   if (!bytes) {
@@ -109,7 +110,7 @@ Result<HistoryIndex> HistoryIndex::open(FileSystem& fs, const std::string& direc
     return std::move(bytes).error();
   }
   auto manifest = decode_history_manifest(*bytes);
-  if (!manifest || manifest->point.position > durable) return index;  // HI3
+  if (!manifest || manifest->point.position > durable()) return index;  // HI3
   // What it names must be there; runs that an extension has swallowed since are not.
   for (int tries = 0; tries < kMaxOpenTries; ++tries) {
     index.manifest_ = *manifest;
@@ -128,7 +129,7 @@ Result<HistoryIndex> HistoryIndex::open(FileSystem& fs, const std::string& direc
     if (whole) return index;
     auto again = read_file(fs, join_path(directory, kHistoryManifestName), kMaxManifestBytes);
     auto newer = again ? decode_history_manifest(*again) : Result<HistoryManifest>(again.error());
-    if (!newer || newer->point == manifest->point || newer->point.position > durable) break;
+    if (!newer || newer->point == manifest->point || newer->point.position > durable()) break;
     manifest = std::move(newer);
   }
   return HistoryIndex(fs, directory);  // HI3

@@ -7,12 +7,11 @@
 //
 // Invariants:
 //   HI1  The graph has one record a change, parents before children, so an ordinal says who cannot be whose ancestor.
-//   HI2  Order of an extension: records flushed, run flushed, manifest flushed and renamed, old runs unlinked. A
-//   process
-//        killed anywhere leaves either the old or the new state; what lies behind the manifest's count is written over.
+//   HI2  Order of an extension: records, run and their names flushed, manifest flushed and renamed, old runs unlinked.
+//        A process killed anywhere leaves the old or the new state; what is behind the manifest's count is written
+//        over.
 //   HI3  Everything is derived: files that are missing, damaged, or ahead of the log are no reason to fail; the index
-//   is
-//        then as if it were empty, and the next extension makes it anew.
+//        is then as if it were empty, and the next extension makes it anew.
 //   HI4  A record counts only with its checksum, its parents and jump being smaller ordinals: nothing loops.
 //   HI5  A change that cannot be read, or has a parent without a record, has none: it and its descendants are read from
 //        themselves then. So what a record says of a change's past is complete.
@@ -73,9 +72,10 @@ Result<HistoryManifest> decode_history_manifest(ByteView bytes);
 
 class HistoryIndex {
  public:
-  /// Reads the manifest; files are mapped when they are first needed. HI3: an index that speaks of more than the log
-  /// holds before `durable` counts as none.
-  static Result<HistoryIndex> open(FileSystem& fs, const std::string& directory, std::uint64_t durable);
+  /// HI3: an index that speaks of more than the log holds before `durable` counts as none. That is asked for when the
+  /// manifest was read: an extension may come between.
+  static Result<HistoryIndex> open(FileSystem& fs, const std::string& directory,
+                                   const std::function<std::uint64_t()>& durable);
 
   const HistoryManifest& manifest() const { return manifest_; }
   std::uint64_t bytes() const;
@@ -103,7 +103,7 @@ class HistoryIndex {
   FileSystem* fs_;
   std::string directory_;
   HistoryManifest manifest_;
-  mutable std::vector<std::shared_ptr<const HistoryRun>> runs_;  ///< as in the manifest; null until needed
+  mutable std::vector<std::shared_ptr<const HistoryRun>> runs_;  ///< as in the manifest
   mutable std::shared_ptr<Mapping> graph_;
 };
 

@@ -113,7 +113,6 @@ Result<std::uint64_t> HistoryRun::write(FileSystem& fs, const std::string& path,
   ByteWriter sections(header);
   std::uint64_t offset = kHeaderBytes;
   std::uint64_t total = 0;
-  const Bytes zeros(8, '\0');
   for (std::size_t kind = 0; kind < kHistoryKinds; ++kind) {
     std::size_t most = lists[kind].size();  // what is there twice counts twice until it is written
     for (const auto& run : runs) most += run->count(static_cast<HistoryKind>(kind));
@@ -126,6 +125,8 @@ Result<std::uint64_t> HistoryRun::write(FileSystem& fs, const std::string& path,
     const std::uint64_t keys_at = align_8(fan_at + (buckets + 1) * 4);
     const std::uint64_t ordinals_at = keys_at + most * TouchKey::kSize;
     offset = align_8(ordinals_at + most * sizeof(Ordinal));
+    // First, so that what is left between and behind the arrays is zeros that are there.
+    WEFT_DO(file->write_at(offset - 1, ByteView("\0", 1)));
     ArrayWriter keys(*file, keys_at), ordinals(*file, ordinals_at);
     std::vector<std::uint32_t> fan(buckets + 1, 0);
     std::uint64_t count = 0;
@@ -149,8 +150,6 @@ Result<std::uint64_t> HistoryRun::write(FileSystem& fs, const std::string& path,
     sections.u64(ordinals_at);
     total += count;
   }
-  // Gaps and an unaligned end become zeros that are there.
-  WEFT_DO(file->set_size(offset));
   WEFT_TRY(const auto mapping, file->map(offset));
   sections.u64(xxh3(mapping->bytes().substr(kHeaderBytes, offset - kHeaderBytes)));
   sections.u64(xxh3(header));

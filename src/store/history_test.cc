@@ -275,8 +275,8 @@ TEST_F(LineOfChanges, RepairMakesItAnewAndSaysSo) {
 TEST_F(LineOfChanges, AnIndexAheadOfTheLogCountsForNothing) {  // HI3
   const auto durable = world.store->snapshot().value().position();
   auto& fs = posix_file_system();
-  EXPECT_GT(HistoryIndex::open(fs, world.directory + "/index", durable).value().manifest().records, 0u);
-  EXPECT_EQ(HistoryIndex::open(fs, world.directory + "/index", 4096).value().manifest().records, 0u);
+  EXPECT_GT(HistoryIndex::open(fs, world.directory + "/index", [&] { return durable; }).value().manifest().records, 0u);
+  EXPECT_EQ(HistoryIndex::open(fs, world.directory + "/index", [] { return 4096; }).value().manifest().records, 0u);
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ class HistoryVerifier {
       add(manifest.error().message);
       return {};
     }
-    WEFT_TRY(const auto index, HistoryIndex::open(store_.env.fs, directory, store_.log.durable().position));
+    WEFT_TRY(const auto index,
+             HistoryIndex::open(store_.env.fs, directory, [&] { return store_.log.durable().position; }));
     if (index.manifest().records != manifest->records) {
       // Only where the log lost bytes is it in order to ignore the index.
       if (!store_.damage && index.manifest().records < manifest->records)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -22,7 +24,7 @@ class HistoryWriter {
 
   Result<std::uint64_t> run() {
     FileSystem& fs = store_.env.fs;
-    WEFT_TRY(index_, HistoryIndex::open(fs, directory_, snapshot_.position()));
+    WEFT_TRY(index_, HistoryIndex::open(fs, directory_, [&] { return snapshot_.position(); }));
     const bool anew = index_.manifest().point.position == 0;
     if (anew) WEFT_DO(number_behind_leftovers());
     changes_ = index_.manifest().changes;
@@ -140,10 +142,6 @@ class HistoryWriter {
       if (pending) batch.push_back(*std::move(pending));
     }
     ids_.clear();
-    // Parents first (HI1): a pack lists its changes by id.
-    std::sort(batch.begin(), batch.end(), [](const Pending& a, const Pending& b) {
-      return a.summary.lamport != b.summary.lamport ? a.summary.lamport < b.summary.lamport : a.id < b.id;
-    });
     base_ = static_cast<Ordinal>(index_.manifest().records);
     records_.clear();
     if (batch.size() > kMaxOrdinal - base_) {
@@ -151,16 +149,47 @@ class HistoryWriter {
     }
     HistoryLists lists;
     std::unordered_map<ChangeId, Ordinal, IdHash> placed;
-    for (const auto& pending : batch) {
+    WEFT_DO(parents_first(batch, [&](const Pending& pending) -> Result<void> {
       WEFT_TRY(const bool whole, add(pending, placed, lists));
       if (whole) ++added_;
-    }
+      return {};
+    }));
     for (auto& list : lists) {
       std::sort(list.begin(), list.end());
       list.erase(std::unique(list.begin(), list.end()), list.end());
     }
     WEFT_DO(write(point, lists));
     if (extent_.progress) extent_.progress(added_);
+    return {};
+  }
+
+  /// HI1. A pack lists its changes by id, and no Lamport time is trusted here; where there is a choice it decides, so
+  /// that lines that grew at the same time lie beside each other.
+  static Result<void> parents_first(const std::vector<Pending>& batch,
+                                    const std::function<Result<void>(const Pending&)>& visit) {
+    std::unordered_map<ChangeId, std::size_t, IdHash> places;
+    for (std::size_t i = 0; i < batch.size(); ++i) places.emplace(batch[i].id, i);
+    std::vector<std::size_t> waits_for(batch.size(), 0);
+    std::vector<std::vector<std::size_t>> children(batch.size());
+    std::set<std::tuple<std::uint64_t, ChangeId, std::size_t>> ready;
+    const auto free = [&](std::size_t i) { ready.emplace(batch[i].summary.lamport, batch[i].id, i); };
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      for (const auto& parent : batch[i].summary.parents) {
+        const auto place = places.find(parent);
+        if (place == places.end()) continue;
+        ++waits_for[i];
+        children[place->second].push_back(i);
+      }
+      if (waits_for[i] == 0) free(i);
+    }
+    while (!ready.empty()) {
+      const std::size_t i = std::get<2>(*ready.begin());
+      ready.erase(ready.begin());
+      WEFT_DO(visit(batch[i]));
+      for (const std::size_t child : children[i]) {
+        if (--waits_for[child] == 0) free(child);
+      }
+    }
     return {};
   }
 
@@ -245,13 +274,14 @@ class HistoryWriter {
       if (fs.status(path)) WEFT_DO(fs.unlink(path));  // left by an extension that died
       WEFT_TRY(size, HistoryRun::write(fs, path, lists, runs));
       manifest.runs.push_back({number, size});
+      WEFT_DO(fs.sync_directory(directory_));  // or the manifest might outlive the names of what it names
       store_.control->point("history:run-written");
     }
     WEFT_DO(write_file_durably(fs, join_path(directory_, kHistoryManifestName), encode_history_manifest(manifest)));
     store_.control->point("history:manifest-written");
     // Readers that have them mapped keep them; those about to open them find them gone and take the new manifest.
     for (const auto& name : swallowed) (void)fs.unlink(join_path(directory_, name));
-    WEFT_TRY(index_, HistoryIndex::open(fs, directory_, snapshot_.position()));
+    WEFT_TRY(index_, HistoryIndex::open(fs, directory_, [&] { return snapshot_.position(); }));
     return {};
   }
 

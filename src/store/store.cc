@@ -137,9 +137,10 @@ Result<Snapshot> Store::snapshot() const {
 std::uint64_t Store::objects_read() const { return state_->objects_read.load(std::memory_order_relaxed); }
 
 Result<std::uint64_t> Store::changes_behind_history() const {
-  const log::DurableState durable = state_->log.durable();
-  WEFT_TRY(const auto index, HistoryIndex::open(state_->env.fs, state_->index.directory(), durable.position));
-  return durable.client[kChanges] - std::min(durable.client[kChanges], index.manifest().changes);
+  WEFT_TRY(const auto index, HistoryIndex::open(state_->env.fs, state_->index.directory(),
+                                                [&] { return state_->log.durable().position; }));
+  const std::uint64_t changes = state_->log.durable().client[kChanges];
+  return changes - std::min(changes, index.manifest().changes);
 }
 
 Result<std::uint64_t> Store::extend_history(const std::function<void(std::uint64_t)>& progress) const {

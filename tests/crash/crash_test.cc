@@ -101,6 +101,7 @@ std::vector<std::string> check_disk(FileSystem& disk, const World& world, CheckR
   FakeRandom random(99);
   HeapBlock block(clock);
   StoreProcess process(block, disk, clock, random);
+  process.history_step = world.process.history_step;
   rules.power_lost = true;
   const auto told = [&](const Attempt& attempt) {
     return attempt.outcome == Outcome::acked && attempt.operations_when_told <= rules.cut;
@@ -177,6 +178,19 @@ TEST(Crash, AtEveryOperationOfAnIndexMerge) {
   world.fs.settle();
   run_script(world, {.merge = true});
   EXPECT_GT(world.block.points().count("merge:manifest-written"), 0u);
+  const auto problems = check_store(world.process.store(), world.journal, {});
+  ASSERT_TRUE(problems.empty()) << join(problems);
+  crash_everywhere(world, 2, 0);
+}
+
+/// What derives from the log may be behind it, never wrong: check_disk() has it compared with the changes (HI2, HI3).
+TEST(Crash, AtEveryOperationOfExtendingTheHistoryIndex) {
+  World world(7);
+  world.process.history_step = 2;
+  ASSERT_TRUE(world.process.create({.segment_bytes = 1u << 20}));
+  world.fs.settle();
+  run_script(world, {});
+  EXPECT_GT(world.block.points().count("history:manifest-written"), 0u);
   const auto problems = check_store(world.process.store(), world.journal, {});
   ASSERT_TRUE(problems.empty()) << join(problems);
   crash_everywhere(world, 2, 0);

@@ -27,7 +27,9 @@ struct World {
     clock.set_tick(1000);
   }
   std::unique_ptr<StoreProcess> process(std::uint32_t number = 1) {
-    return std::make_unique<StoreProcess>(block, fs, clock, random, number);
+    auto made = std::make_unique<StoreProcess>(block, fs, clock, random, number);
+    made->history_step = history_step;
+    return made;
   }
   std::unique_ptr<StoreProcess> opened(std::uint32_t number = 1) {
     auto made = process(number);
@@ -51,6 +53,7 @@ struct World {
   }
 
   std::uint64_t seed;
+  std::uint64_t history_step = 0;
   SimFileSystem fs;
   FakeClock clock;
   FakeRandom random;
@@ -93,6 +96,7 @@ struct FaultCase {
   SimCalls calls;
   int errnum;
   bool for_good;
+  std::uint64_t history_step = 0;
 };
 
 /// Fails the n-th call for n = 1, 2, ... until a run meets no fault.
@@ -102,6 +106,7 @@ void every_call_fails(const FaultCase& fault, std::uint64_t stride) {
                  (fault.for_good ? ", for good" : ""));
     ASSERT_LT(nth, 100'000u);
     World world(nth);
+    world.history_step = fault.history_step;
     world.create();
     {
       auto process = world.opened();
@@ -127,6 +132,7 @@ void every_call_fails(const FaultCase& fault, std::uint64_t stride) {
     const auto disk = world.fs.after_crash(world.fs.operation_count(), {});
     HeapBlock block(world.clock);
     StoreProcess later(block, *disk, world.clock, world.random);
+    later.history_step = fault.history_step;
     const auto opened = later.open();
     ASSERT_TRUE(opened) << opened.error().message;
     ASSERT_FALSE(later.store().damage()) << later.store().damage()->message;
@@ -138,6 +144,7 @@ void every_call_fails(const FaultCase& fault, std::uint64_t stride) {
 TEST(Faults, EveryWritingCallOnceWithEio) { every_call_fails({kWritingSimCalls, 5, false}, 1); }
 TEST(Faults, EveryWritingCallFromThereOnWithEnospc) { every_call_fails({kWritingSimCalls, 28, true}, 1); }
 TEST(Faults, EveryCallOfAnyKindOnce) { every_call_fails({kAllSimCalls, 5, false}, 3); }
+TEST(Faults, EveryWritingCallOnceWhileHistoryIsIndexed) { every_call_fails({kWritingSimCalls, 5, false, 2}, 1); }
 TEST(Faults, EveryCallOfAnyKindFromThereOn) { every_call_fails({kAllSimCalls, 5, true}, 3); }
 
 /// Making and opening a store on a failing disk: an error, and afterwards it can be made.

@@ -18,6 +18,9 @@ namespace {
 using Outcome = Attempt::Outcome;
 using Points = std::map<std::string, std::uint64_t, std::less<>>;
 
+/// Small, so that the history index is extended all the time.
+constexpr std::uint64_t kHistoryStepHere = 3;
+
 struct Plan {
   std::uint64_t seed = 1;
   std::uint64_t processes = 3;
@@ -60,6 +63,7 @@ class Simulation {
   /// What is wrong, empty when nothing is.
   std::vector<std::string> run() {
     StoreProcess first(block_, fs_, clock_, random_, 0);
+    first.history_step = kHistoryStepHere;
     if (auto made = first.create({.segment_bytes = plan_.segment_bytes}); !made)
       return {"create: " + made.error().message};
     fs_.settle();
@@ -116,16 +120,40 @@ class Simulation {
     constexpr int kMaxLives = 200;
     for (int lives = 0; left > 0 && lives < kMaxLives; ++lives) {
       StoreProcess process(block_, fs_, clock_, random_, static_cast<std::uint32_t>(number));
+      process.history_step = kHistoryStepHere;
       if (plan_.kill_one_in != 0) {
         // Some die anywhere, some at a place that is rarely passed.
-        static constexpr const char* kPlaces[] = {
-            "append:copying",    "append:placed",     "append:published",     "append:from-dead-owner",
-            "lead:closed",       "lead:written",      "lead:flushed",         "lead:indexed",
-            "lead:published",    "lead:failed",       "lead:from-dead-owner", "fail:marked",
-            "fail:reset",        "recover:done",      "exclusive:drained",    "exclusive:written",
-            "exclusive:flushed", "exclusive:durable", "exclusive:rolled",     "roll:durable",
-            "merge:frozen",      "merge:run-written", "merge:resumed",        "merge:manifest-written",
-            "merge:published",   "extend:locked",     "append:full-ring",     "refuse:judged-again"};
+        static constexpr const char* kPlaces[] = {"history:graph-written",
+                                                  "history:run-written",
+                                                  "history:manifest-written",
+                                                  "append:copying",
+                                                  "append:placed",
+                                                  "append:published",
+                                                  "append:from-dead-owner",
+                                                  "lead:closed",
+                                                  "lead:written",
+                                                  "lead:flushed",
+                                                  "lead:indexed",
+                                                  "lead:published",
+                                                  "lead:failed",
+                                                  "lead:from-dead-owner",
+                                                  "fail:marked",
+                                                  "fail:reset",
+                                                  "recover:done",
+                                                  "exclusive:drained",
+                                                  "exclusive:written",
+                                                  "exclusive:flushed",
+                                                  "exclusive:durable",
+                                                  "exclusive:rolled",
+                                                  "roll:durable",
+                                                  "merge:frozen",
+                                                  "merge:run-written",
+                                                  "merge:resumed",
+                                                  "merge:manifest-written",
+                                                  "merge:published",
+                                                  "extend:locked",
+                                                  "append:full-ring",
+                                                  "refuse:judged-again"};
         std::string_view place = random_.chance(2) ? kPlaces[random_.below(std::size(kPlaces))] : "";
         if (plan_.many_objects && random_.chance(2))
           place = random_.chance(2) ? "merge:frozen" : "merge:manifest-written";
@@ -347,6 +375,7 @@ class Simulation {
       const auto disk = fs_.after_crash(cut, crash);
       HeapBlock block(clock_);
       StoreProcess process(block, *disk, clock_, random_);
+      process.history_step = kHistoryStepHere;
       if (std::getenv("WEFT_SIM_OPS") != nullptr) {
         for (std::size_t o = 0; o < end && i == 0; ++o) {
           const auto operation = fs_.operation(o);
@@ -403,7 +432,7 @@ TEST(Simulation, RandomProcessesFailuresAndDeathsAgreeWithTheModel) {
        {"sim:killed", "sim:leader-killed", "sim:append-owner-killed", "sim:exclusive-killed", "sim:refused",
         "sim:failed", "sim:acked-after-fault", "lead:published", "exclusive:durable", "roll:durable",
         "merge:manifest-written", "append:full-ring", "append:from-dead-owner", "lead:from-dead-owner", "lead:failed",
-        "recover:done", "refuse:judged-again", "merge:resumed"}) {
+        "recover:done", "refuse:judged-again", "merge:resumed", "history:manifest-written"}) {
     EXPECT_GT(reached[name], 0u) << name << " was never reached in " << count << " seeds";
   }
 }

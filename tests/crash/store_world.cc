@@ -285,6 +285,12 @@ StoreHooks StoreProcess::hooks() {
   StoreHooks hooks;
   hooks.open_control = [this](const SharedControlOptions& options) { return process.open_control(options); };
   hooks.retire_control = [this](const std::string&) { return process.retire_control(); };
+  if (history_step != 0) {
+    hooks.history_step = history_step;
+    hooks.touches = [](const object::ObjectReader&, const object::Change& change) -> Result<std::vector<TouchKey>> {
+      return std::vector<TouchKey>{place_key({}, change.message), place_key({}, "everything")};
+    };
+  }
   return hooks;
 }
 

@@ -29,6 +29,8 @@ class StoreProcess {
   void close() { store_.reset(); }
 
   SimProcess process;
+  /// Changes between extensions of the history index; 0: it has none. For open() and create().
+  std::uint64_t history_step = 0;
 
  private:
   FakeClock& clock_;

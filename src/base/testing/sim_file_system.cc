@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/hash.h"
+#include "base/testing/fake_env.h"
 
 namespace weft {
 
@@ -315,7 +316,7 @@ Result<FileStatus> SimFileSystem::status(const std::string& path) {
     const LiveFile& file = *files_.at(place.inode);
     status.kind = FileKind::file;
     status.size = file.view().size();
-    status.mtime_ns = status.ctime_ns = file.changed;
+    status.mtime_ns = status.ctime_ns = FakeClock::kStartNs + file.changed;  // so that by that clock nothing is old
   }
   return status;
 }
