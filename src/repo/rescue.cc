@@ -103,7 +103,12 @@ Result<Overwrite> prepare_overwrite(Repository& repository, store::Transaction& 
     WEFT_TRY(const bool replaced, occupied(transaction.reader(), target, entry.path));
     if (replaced) continue;
     if (unreached != nullptr) {
-      WEFT_TRY(const bool left, same_at(transaction.reader(), recorded.tree, *unreached, entry.path));
+      WEFT_TRY(bool left, same_at(transaction.reader(), recorded.tree, *unreached, entry.path));
+      if (!left && entry.kind == object::EntryKind::directory) {
+        // Empty by now, of what it held then; it goes only if nothing else is in it.
+        WEFT_TRY(const auto then, tree::find_path(transaction.reader(), *unreached, entry.path));
+        left = then && then->kind == object::EntryKind::directory;
+      }
       if (left) continue;
     }
     WEFT_TRY(const auto present, known.find(entry.path));

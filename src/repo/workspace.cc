@@ -2,6 +2,7 @@
 
 #include "repo/recording.h"
 #include "repo/workspace_directory.h"
+#include "work/leftovers.h"
 
 namespace weft::repo {
 
@@ -48,8 +49,20 @@ Result<void> refuse_nested(const Repository& repository, const store::Snapshot& 
 
 Result<void> write_workspace_file(const Repository& repository, const std::string& name, const std::string& root) {
   const std::string store = absolute_path(repository.context().directory, repository.store().directory());
-  return write_file_durably(repository.context().env.fs, join_path(root, kWorkspaceFileName),
-                            encode_workspace_file({store, name}));
+  FileSystem& fs = repository.context().env.fs;
+  // As write_file_durably(), under a temporary's name: what is left of it when this is killed is no content.
+  const std::string temporary = join_path(root, work::TemporaryNames(repository.context().env.random).next());
+  const auto written = [&]() -> Result<void> {
+    WEFT_TRY(const auto file, fs.open(temporary, OpenMode::create_new));
+    WEFT_DO(file->write_at(0, encode_workspace_file({store, name})));
+    WEFT_DO(file->sync());
+    return fs.rename(temporary, join_path(root, kWorkspaceFileName));
+  }();
+  if (!written) {
+    (void)fs.unlink(temporary).has_value();
+    return written;
+  }
+  return fs.sync_directory(root);
 }
 
 Error name_taken(const std::string& name) {
@@ -76,11 +89,16 @@ Result<void> check_place_is_free(FileSystem& fs, const std::string& path) {
 
 Result<work::CheckoutReport> write_workspace(Repository& repository, const std::string& name,
                                              const WorkspaceRecord& record, const Version& head,
-                                             const std::optional<ObjectId>& tree, const Progress& progress) {
+                                             const std::optional<ObjectId>& tree, const Progress& progress,
+                                             const WorkspaceFiles* held) {
   const Context& context = repository.context();
-  WEFT_DO(make_directories(context.env.fs, record.path));
-  WEFT_TRY(const auto files, WorkspaceFiles::open(repository, name, record.path));
-  WEFT_DO(files.begin_writing());
+  if (held == nullptr) {
+    WEFT_DO(make_directories(context.env.fs, record.path));
+    WEFT_TRY(const auto opened, WorkspaceFiles::open(repository, name, record.path));
+    WEFT_DO(opened.begin_writing());
+    return write_workspace(repository, name, record, head, tree, progress, &opened);
+  }
+  const WorkspaceFiles& files = *held;
   WEFT_DO(forget_files(repository, name));
   WEFT_DO(write_files_record(context.env.fs, repository.files_path(name), {Version(), head}));
   WEFT_DO(write_workspace_file(repository, name, record.path));
@@ -107,7 +125,7 @@ namespace {
 /// WS-1: the same `add` again after one that was killed once the workspace was registered. Anything else with that
 /// name: it is taken.
 Result<WorkspaceAdded> finish_add(Repository& repository, const store::Snapshot& snapshot, const store::RefValue& taken,
-                                  WorkspaceAdded added, const Progress& progress) {
+                                  WorkspaceAdded added, const Progress& progress, const WorkspaceFiles* held) {
   WEFT_TRY(const auto newest, newest_move(snapshot, added.name));
   const auto record = decode_workspace(taken.extra);
   const bool untouched = newest && newest->label == std::string(kAddLabel) + added.name;
@@ -118,16 +136,18 @@ Result<WorkspaceAdded> finish_add(Repository& repository, const store::Snapshot&
   const auto files = read_files_record(repository.context().env.fs, repository.files_path(added.name));
   const bool unfinished = files ? files->towards.has_value() : true;
   if (!unfinished) return name_taken(added.name);
-  if (files) {
-    // Begun: then the directory must still be this workspace's, or not there at all.
-    WEFT_TRY(const auto problem, not_ours(repository, added.name, added.path));
-    const bool free = check_place_is_free(repository.context().env.fs, added.path).has_value();
-    if (problem && !free) return name_taken(added.name);
-  } else {
-    WEFT_DO(check_place_is_free(repository.context().env.fs, added.path));
+  std::optional<WorkspaceFiles> opened;
+  if (held == nullptr) {
+    WEFT_DO(make_directories(repository.context().env.fs, added.path));
+    WEFT_TRY(auto directory, WorkspaceFiles::open(repository, added.name, added.path));
+    WEFT_DO(directory.begin_writing());
+    held = &opened.emplace(std::move(directory));
   }
+  // Its directory must still be this workspace's, or hold nothing.
+  WEFT_TRY(const auto problem, not_ours(repository, added.name, added.path));
+  if (problem) WEFT_DO(check_place_is_free(repository.context().env.fs, added.path));
   added.operation = newest->operation;
-  WEFT_TRY(added.report, write_workspace(repository, added.name, *record, added.head, std::nullopt, progress));
+  WEFT_TRY(added.report, write_workspace(repository, added.name, *record, added.head, std::nullopt, progress, held));
   return added;
 }
 
@@ -164,9 +184,12 @@ Result<WorkspaceAdded> add_workspace(Repository& repository, const WorkspaceAddR
   const std::string beside = current ? current->root : parent_path(repository.store().directory());
   added.path =
       request.path ? absolute_path(context.directory, *request.path) : absolute_path(beside, "../" + request.name);
-  if (taken) return finish_add(repository, snapshot, *taken, std::move(added), request.progress);
+  if (taken) return finish_add(repository, snapshot, *taken, std::move(added), request.progress, nullptr);
   WEFT_DO(refuse_nested(repository, snapshot, added.path));
   WEFT_TRY(const Place place, make_place(context, added.path));
+  // From before it is registered: another add of the same must not take this one for dead.
+  WEFT_TRY(const auto files, WorkspaceFiles::open(repository, added.name, added.path));
+  WEFT_DO(files.begin_writing());
 
   const std::string author = author_text(context);
   const std::string current_name = current ? current->name : std::string();
@@ -177,12 +200,20 @@ Result<WorkspaceAdded> add_workspace(Repository& repository, const WorkspaceAddR
   transaction.set_operation(operation_info(context, std::string(kAddLabel) + added.name, current_name, author));
   auto committed = transaction.commit();
   if (!committed) {
+    if (committed.error().code == Code::lost_race) {
+      // What a dead process wrote was recovered meanwhile, perhaps: then it is finished.
+      WEFT_TRY(const auto now, repository.store().snapshot());
+      WEFT_TRY(const auto winner, now.ref(workspace_ref(added.name)));
+      auto finished = winner ? finish_add(repository, now, *winner, added, request.progress, &files)
+                             : Result<WorkspaceAdded>(name_taken(added.name));
+      if (finished) return finished;
+      committed = std::move(finished).error();
+    }
     if (place.made) (void)context.env.fs.remove_directory(place.path).has_value();
-    if (committed.error().code == Code::lost_race) return name_taken(added.name);
     return std::move(committed).error();
   }
   added.operation = committed->id;
-  auto written = write_workspace(repository, added.name, record, added.head, std::nullopt, request.progress);
+  auto written = write_workspace(repository, added.name, record, added.head, std::nullopt, request.progress, &files);
   if (!written) {
     give_back(context, place);
     (void)forget_files(repository, added.name).has_value();

@@ -63,9 +63,11 @@ Result<WorkspaceRemoved> remove_workspace(Repository& repository, const std::str
 /// For undo. Whether the directory of a registration is free to be written to.
 Result<void> check_place_is_free(FileSystem& fs, const std::string& path);
 /// Makes the directory of a registered workspace, with the files of its head, and `tree` (a rescued one) on top.
+/// `held`: that directory, where the caller has begun writing there.
 Result<work::CheckoutReport> write_workspace(Repository& repository, const std::string& name,
                                              const WorkspaceRecord& record, const Version& head,
-                                             const std::optional<ObjectId>& tree, const Progress& progress);
+                                             const std::optional<ObjectId>& tree, const Progress& progress,
+                                             const WorkspaceFiles* held = nullptr);
 /// Removes the directory of a workspace that is not registered any more, if nothing in it is unrecorded. Returns why
 /// not.
 Result<std::optional<std::string>> remove_clean_files(Repository& repository, const std::string& name,

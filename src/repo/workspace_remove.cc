@@ -228,7 +228,19 @@ Result<WorkspaceRemoved> remove_workspace(Repository& repository, const std::str
   const std::string current = repository.location() ? repository.location()->name : std::string();
   transaction.set_operation(operation_info(context, std::string(kRemoveLabel) + name, current, author_text(context)));
   auto committed = transaction.commit();
-  if (!committed) return name_winner(repository, std::move(committed).error());
+  if (!committed) {
+    if (committed.error().code == Code::lost_race) {
+      // A removal that was recovered from a dead process meanwhile, perhaps: then it is finished.
+      files.reset();
+      WEFT_TRY(auto again, repository.store().begin());
+      WEFT_TRY(const auto now, again.snapshot().ref(workspace_ref(name)));
+      if (!now) {
+        WEFT_TRY(auto finished, finish_removal(repository, again, name, force));
+        if (finished) return *std::move(finished);
+      }
+    }
+    return name_winner(repository, std::move(committed).error());
+  }
   removed.operation = committed->id;
   if (has_files) {
     WEFT_DO(remove_root(repository, workspace.root));
