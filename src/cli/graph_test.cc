@@ -148,7 +148,7 @@ std::string numbered(std::size_t line, std::string_view text) {
 TEST(Graph, ColoursWrapOnlyWhatIsDrawnAndFollowALine) {
   Graph graph({numbered, false, 0});
   EXPECT_EQ(graph.entry(id('A'), {id('B'), id('C')}, "A\n"), "*   A\n<0|><1\\>\n");
-  EXPECT_EQ(graph.entry(id('B'), {id('D'), id('E')}, "B\n"), "*   <1|> B\n<0|><2\\> <1\\>\n");
+  EXPECT_EQ(graph.entry(id('B'), {id('D'), id('E')}, "B\n"), "* <1|>   B\n<0|><2\\> <1\\>\n");
   // The line to C has moved a column to the right, and is still line 1.
   EXPECT_EQ(graph.entry(id('C'), {}, "C\n"), "<0|> <2|> * C\n");
   EXPECT_EQ(graph.entry(id('E'), {id('D')}, "E\n"), "<0|> * E\n<0|><2/>\n");
@@ -162,7 +162,7 @@ TEST(Graph, InBoxCharacters) {
 
 TEST(Graph, TextIsCutToTheTerminal) {
   Graph graph({{}, false, 30});
-  EXPECT_EQ(graph.entry(id('A'), {}, "A line that is too long for it\n"), "* A line that is too long for \u2026\n");
+  EXPECT_EQ(graph.entry(id('A'), {}, "A line that is too long for it\n"), "* A line that is too long for\u2026\n");
   EXPECT_EQ(graph.entry(id('A'), {}, "\x1b[33m\u00fc\x1b[m line that fits well enough\n"),
             "* \x1b[33m\u00fc\x1b[m line that fits well enough\n");
   EXPECT_EQ(graph.entry(id('A'), {}, "A line that ends in \x1b[33myellow words\x1b[m\n"),

@@ -55,6 +55,21 @@ Result<void> add_moved_files(const object::ObjectReader& reader, const Differenc
   });
 }
 
+/// What took the place of another file is a change of it for who reads a diff, whoever it is.
+void pair_by_path(std::vector<Difference>& differences) {
+  std::vector<Difference> out;
+  for (auto& difference : differences) {
+    const bool comes = !difference.before && !is_directory(difference);
+    if (comes && !out.empty() && !out.back().after && !is_directory(out.back()) &&
+        out.back().before->path == difference.after->path) {
+      out.back().after = std::move(difference.after);
+    } else {
+      out.push_back(std::move(difference));
+    }
+  }
+  differences = std::move(out);
+}
+
 std::string_view change_word(const Difference& difference) {
   if (!difference.before) return "added";
   if (!difference.after) return "deleted";
@@ -180,6 +195,7 @@ Result<std::vector<Difference>> shown_differences(const object::ObjectReader& re
     std::stable_sort(shown.begin(), shown.end(),
                      [](const Difference& a, const Difference& b) { return tree::path_less(path_of(a), path_of(b)); });
   }
+  pair_by_path(shown);
   std::vector<Difference> out;
   for (auto& difference : shown) {
     if (!selected(difference, options.paths)) continue;

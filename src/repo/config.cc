@@ -136,7 +136,14 @@ Result<Key> split_key(std::string_view key) {
                                         [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; });
   };
   const std::size_t dot = key.rfind('.');
-  if (dot == std::string_view::npos || !is_bare(key.substr(0, dot)) || !is_bare(key.substr(dot + 1))) {
+  bool good = dot != std::string_view::npos && is_bare(key.substr(dot + 1));
+  for (std::string_view section = key.substr(0, good ? dot : 0); good;) {
+    const std::size_t end = std::min(section.find('.'), section.size());
+    good = is_bare(section.substr(0, end));
+    if (end == section.size()) break;
+    section.remove_prefix(end + 1);
+  }
+  if (!good) {
     return make_error(Code::invalid, quoted(key) + " is no configuration key",
                       "a key is SECTION.NAME, as in user.name");
   }
