@@ -36,6 +36,15 @@ inline constexpr std::size_t kSplitNames = 1024;  ///< taken at a time
 /// On the way to more names than this of one directory its whole tree is read, instead of looking each name up.
 inline constexpr std::size_t kMaxSingleLookups = 64;
 
+inline object::EntryKind entry_kind_of(FileKind kind) {
+  return kind == FileKind::directory ? object::EntryKind::directory
+         : kind == FileKind::symlink ? object::EntryKind::symlink
+                                     : object::EntryKind::file;
+}
+inline bool is_file_or_link(FileKind kind) { return kind == FileKind::file || kind == FileKind::symlink; }
+/// Its directory is the top of a repository.
+inline bool is_repository_mark(std::string_view name) { return name == ".git" || name == ".weft"; }
+
 /// Whether a directory lies at or below one that is ignored, found out when somebody asks: mostly nobody does.
 class Exclusion {
  public:
