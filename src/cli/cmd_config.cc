@@ -149,8 +149,8 @@ Result<int> cmd_config_list(Invocation& invocation) {
   page(invocation);
   for (const auto& row : rows) {
     const bool is_default = row.source == "default";
-    std::string line =
-        paint(invocation, is_default ? Style::faint : Style::id, printable(row.key)) + " = " + printable(row.value);
+    std::string line = paint(invocation, is_default ? Style::faint : Style::id, printable(row.key));
+    line += is_default && row.value.empty() ? std::string(" (not set)") : " = " + printable(row.value);
     if (every) line += paint(invocation, Style::faint, "  # " + std::string(row.meaning));
     if (row.source == "store" && !store) line += paint(invocation, Style::faint, "  (of the store)");
     print(invocation, line + std::string(line_end(invocation)));
