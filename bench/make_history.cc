@@ -209,7 +209,7 @@ class Maker {
     std::vector<std::size_t> done;
     tree::TreeEditor editor(transaction_->reader(), tree_);
     const std::uint64_t period = std::max<std::uint64_t>(total_ / 100, 2);
-    const bool follow = made_ % period == period / 2;
+    const bool follow = made_ % period == (period / 2 + 1) % period;  // never where a merge is
     if (follow) {
       followed_ % 2 == 0 ? rename(editor, 0, ops) : edit(editor, 0, ops);
       ++followed_;

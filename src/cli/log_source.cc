@@ -69,14 +69,11 @@ Result<void> LogSource::begin() {
   if (!leaping_) {
     for (const auto& version : starts_) WEFT_DO(walk_.from(version));
   }
-  PathFollower::Leap leap;
+  const store::History* leaps = nullptr;
   if (leaping_) {
-    leap = [this](const ChangeId& from, std::span<const store::TouchKey> keys) -> Result<std::optional<ChangeId>> {
-      WEFT_TRY(const store::History* const history, history_.history());
-      return history->nearest_touch(from, keys);
-    };
+    WEFT_TRY(leaps, history_.history());
   }
-  for (const auto& path : paths_) followers_.emplace_back(snapshot_, path, leap);
+  for (const auto& path : paths_) followers_.emplace_back(snapshot_, path, leaps);
   for (const auto& version : starts_) {
     for (const auto& id : version.changes) {
       if (followers_.empty()) continue;

@@ -41,37 +41,44 @@ Result<std::optional<tree::PathEntry>> PathFollower::locate(const ObjectId& chil
   return at(nearest->before->path + child.path.substr(nearest->after->path.size()));
 }
 
-Result<std::optional<std::vector<store::TouchKey>>> PathFollower::keys(const ObjectId& tree,
-                                                                       const std::string& path) const {
-  std::vector<store::TouchKey> keys;
+Result<PathFollower::Keys> PathFollower::keys(const ObjectId& tree, const Track& track) const {
+  Keys keys;
   object::TreeEntry entry;
   entry.kind = object::EntryKind::directory;
   entry.id = tree;
-  for (ByteView rest = path;;) {
+  for (ByteView rest = track.path;;) {
     const std::size_t slash = rest.find('/');
     const ByteView name = rest.substr(0, slash);
-    keys.push_back(store::place_key(entry.node, name));
-    if (entry.kind != object::EntryKind::directory || entry.id == object::empty_tree_id()) break;
+    keys.places.push_back(store::place_key(entry.node, name));
+    if (entry.kind != object::EntryKind::directory || entry.id == object::empty_tree_id()) return keys;
     WEFT_TRY(auto found, object::find_entry(reader_, entry.id, name));
-    if (!found) break;
+    if (!found) return keys;
     entry = *std::move(found);
-    if (slash == ByteView::npos) {
-      if (entry.kind == object::EntryKind::directory) return std::optional<std::vector<store::TouchKey>>();
-      keys.push_back(store::node_key(entry.node));
-      break;
+    if (slash != ByteView::npos) {
+      rest.remove_prefix(slash + 1);
+      continue;
     }
-    rest.remove_prefix(slash + 1);
+    if (entry.kind == object::EntryKind::directory) return Keys();
+    if (!track.node || *track.node == entry.node) keys.node.push_back(store::node_key(entry.node));
+    return keys;
   }
-  return std::optional(std::move(keys));
 }
 
 Result<std::optional<ChangeId>> PathFollower::track(ChangeId id, const ObjectId& tree, Track track) {
-  if (leap_) {
-    WEFT_TRY(const auto wanted, keys(tree, track.path));
-    if (wanted) {
-      WEFT_TRY(const auto target, leap_(id, *wanted));
+  track.in_place = false;
+  if (history_ != nullptr) {
+    if (track.keys.places.empty()) {
+      WEFT_TRY(track.keys, keys(tree, track));
+    }
+    if (!track.keys.places.empty()) {
+      std::vector<store::TouchKey> any = track.keys.places;
+      any.insert(any.end(), track.keys.node.begin(), track.keys.node.end());
+      WEFT_TRY(const auto target, history_->nearest_touch(id, any));
       if (!target) return target;
       id = *target;
+      WEFT_TRY(const auto of_node, history_->touches(id, track.keys.node));
+      WEFT_TRY(const auto of_place, history_->touches(id, track.keys.places));
+      track.in_place = of_node == true && of_place == false;
     }
   }
   tracked_.try_emplace(id, std::move(track));
@@ -84,6 +91,14 @@ Result<std::optional<PathFollower::Verdict>> PathFollower::visit(const ChangeId&
   if (found == tracked_.end()) return std::optional<Verdict>();
   Track track = std::move(found->second);
   tracked_.erase(found);
+
+  if (track.in_place && parents.size() == 1) {  // PF-4
+    found_ = true;
+    Verdict verdict{true, track.path, {}};
+    WEFT_TRY(const auto onward, this->track(parents[0].id, parents[0].tree, std::move(track)));
+    if (onward) verdict.follow = {*onward};
+    return std::optional(std::move(verdict));
+  }
 
   std::optional<tree::PathEntry> here;
   WEFT_TRY(auto entry, tree::find_path(reader_, tree, track.path));
@@ -104,7 +119,7 @@ Result<std::optional<PathFollower::Verdict>> PathFollower::visit(const ChangeId&
     }
     if (there) found_ = true;
     const bool unchanged = here && there ? same(*here, *there) : !here && !there;
-    Track next{there ? there->path : track.path, there ? std::optional(there->entry.node) : track.node};
+    Track next{there ? there->path : track.path, there ? std::optional(there->entry.node) : track.node, {}};
     if (unchanged) {  // PF-2
       WEFT_TRY(const auto onward, this->track(parent.id, parent.tree, std::move(next)));
       if (onward) verdict.follow = {*onward};

@@ -6,38 +6,33 @@
 //   PF-2  A merge that took the path unchanged from one parent is not shown, and only that parent is followed (git's
 //         default simplification); a merge that differs from every parent is shown and all are followed.
 //   PF-3  A path that the newest version does not have is looked for further back, up to the change that deleted it.
-//   PF-4  With a Leap, changes that touched neither the node nor a place on the way to it are passed over: none of them
-//         would be shown, and of a merge among them the first parent would be followed. A directory's own node says
-//         nothing about what is in it, so directories go step by step.
+//   PF-4  With a History, changes that touched neither the node nor a place on the way to it are passed over: none of
+//         them would be shown, and of a merge among them the first parent would be followed. One that touched the node
+//         and no place is shown without a look at the trees. A directory's own node says nothing about what is in it,
+//         so directories go step by step.
 // Changes are visited children first.
 // Threading: one thread.
 #pragma once
 
-#include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "store/touch.h"
+#include "store/history.h"
 #include "tree/tree.h"
 
 namespace weft::cli {
 
 class PathFollower {
  public:
-  /// The nearest of a change and its first parents that may have touched one of the keys; nullopt: none.
-  using Leap =
-      std::function<Result<std::optional<ChangeId>>(const ChangeId& from, std::span<const store::TouchKey> keys)>;
-
-  /// `reader` must outlive it. Without a leap every change is visited.
-  PathFollower(const object::ObjectReader& reader, std::string path, Leap leap = {})
-      : reader_(reader), path_(std::move(path)), leap_(std::move(leap)) {}
+  /// `reader` and `history` must outlive it. Without a history every change is visited.
+  PathFollower(const object::ObjectReader& reader, std::string path, const store::History* history = nullptr)
+      : reader_(reader), path_(std::move(path)), history_(history) {}
 
   /// Returns the change to visit first, if there is any.
   Result<std::optional<ChangeId>> start(const ChangeId& id, const ObjectId& tree) {
-    return track(id, tree, Track{path_, std::nullopt});
+    return track(id, tree, Track{path_, std::nullopt, {}});
   }
 
   struct Parent {
@@ -59,20 +54,25 @@ class PathFollower {
   bool found() const { return found_; }
 
  private:
+  /// Whatever can change what the path means, or the file there. Both empty: not known, or of a directory (PF-4).
+  struct Keys {
+    std::vector<store::TouchKey> places, node;
+  };
   struct Track {
     std::string path;
     std::optional<NodeId> node;  ///< not known before it was seen
+    Keys keys;                   ///< once they are known
+    bool in_place = false;       ///< this change did something to the node, and to nothing on the way to it
   };
   Result<std::optional<tree::PathEntry>> locate(const ObjectId& child_tree, const tree::PathEntry& child,
                                                 const ObjectId& parent_tree) const;
-  /// Whatever can change what the path means, or the file there; nullopt for a directory (PF-4).
-  Result<std::optional<std::vector<store::TouchKey>>> keys(const ObjectId& tree, const std::string& path) const;
+  Result<Keys> keys(const ObjectId& tree, const Track& track) const;
   /// From this change on the path is followed; returns the change at which it is visited next.
   Result<std::optional<ChangeId>> track(ChangeId id, const ObjectId& tree, Track track);
 
   const object::ObjectReader& reader_;
   std::string path_;
-  Leap leap_;
+  const store::History* history_;
   std::unordered_map<ChangeId, Track, IdHash> tracked_;
   bool found_ = false;
 };

@@ -139,13 +139,15 @@ struct History::State {
     return {};
   }
 
-  /// Of a change the index does not have.
-  Result<bool> may_touch(const object::Change& change, std::span<const TouchKey> keys) const {
-    if (!store->touches || change.parents.size() > 1 || change.form != object::OpsForm::recorded) return true;
+  /// Of a change the index does not have; nullopt: not known.
+  Result<std::optional<bool>> touches(const object::Change& change, std::span<const TouchKey> keys) const {
+    if (!store->touches || change.parents.size() > 1 || change.form != object::OpsForm::recorded) {
+      return std::optional<bool>();
+    }
     WEFT_TRY(const auto touches, store->touches(snapshot, change));
-    return std::any_of(touches.begin(), touches.end(), [&](const TouchKey& touched) {
+    return std::optional(std::any_of(touches.begin(), touches.end(), [&](const TouchKey& touched) {
       return std::find(keys.begin(), keys.end(), touched) != keys.end();
-    });
+    }));
   }
 };
 
@@ -203,11 +205,26 @@ Result<std::optional<ChangeId>> History::nearest_touch(const ChangeId& from, std
       return std::optional(record.id);
     }
     WEFT_TRY(const auto change, state_->snapshot.change(at));
-    WEFT_TRY(const bool touches, state_->may_touch(change, keys));
-    if (touches) return std::optional(at);
+    WEFT_TRY(const auto touches, state_->touches(change, keys));
+    if (touches != false) return std::optional(at);
     if (change.parents.empty()) return std::optional<ChangeId>();
     at = change.parents[0];
   }
+}
+
+Result<std::optional<bool>> History::touches(const ChangeId& id, std::span<const TouchKey> keys) const {
+  WEFT_TRY(const auto ordinal, state_->find(id));
+  if (!ordinal) {
+    WEFT_TRY(const auto change, state_->snapshot.change(id));
+    return state_->touches(change, keys);
+  }
+  WEFT_TRY(const auto record, state_->index.record(*ordinal));
+  if (record.second != GraphRecord::kNone) return std::optional<bool>();
+  for (const auto& key : keys) {
+    WEFT_TRY(const auto last, state_->index.last(HistoryKind::touch, key, *ordinal));
+    if (last == *ordinal) return std::optional(true);
+  }
+  return std::optional(false);
 }
 
 Result<bool> History::is_on_first_parent_line(const ChangeId& ancestor, const ChangeId& descendant) const {

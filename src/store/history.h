@@ -34,6 +34,9 @@ class History {
   /// The nearest of `from` and its first parents that may have touched one of the keys; nullopt: none has. Only of
   /// changes behind the index that are merges or carry no ops is that not known for sure.
   Result<std::optional<ChangeId>> nearest_touch(const ChangeId& from, std::span<const TouchKey> keys) const;
+  /// Whether a change touched one of the keys; nullopt where that is not known for sure: of a merge, or behind the
+  /// index of a change without ops.
+  Result<std::optional<bool>> touches(const ChangeId& id, std::span<const TouchKey> keys) const;
   /// Whether `ancestor` is `descendant`, or one of its first parents, as far as the index knows: false may mean
   /// unknown.
   Result<bool> is_on_first_parent_line(const ChangeId& ancestor, const ChangeId& descendant) const;
