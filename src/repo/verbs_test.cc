@@ -1,5 +1,8 @@
 // The verbs on a real store and real files, in one process; several processes of one workspace are several
 // Repositories.
+#include <sched.h>
+#include <sys/mount.h>
+
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -428,6 +431,27 @@ TEST_F(VerbsTest, RemovesDeepDirectories) {  // CASES C27
   EXPECT_TRUE(fs::is_empty(dir_ / "deep"));
 }
 
+TEST_F(VerbsTest, RemovesWhatAnOverlayHasInItsLowerLayer) {
+  const std::string root = dir_ / "merged";
+  for (const char* each : {"lower/a/b/c", "upper", "scratch", "merged"}) fs::create_directories(dir_ / each);
+  write("lower/a/b/c/f", "x");
+  write("lower/a/f", "x");
+  const std::string layers =
+      "lowerdir=" + (dir_ / "lower") + ",upperdir=" + (dir_ / "upper") + ",workdir=" + (dir_ / "scratch");
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("none", root.c_str(), "overlay", 0, layers.c_str()) != 0) {
+    GTEST_SKIP() << "SKIPPED LOUDLY: cannot mount here";
+  }
+  write("merged/mine/g", "x");
+  {
+    const auto opened = HostDir::open(root).value();
+    const auto removed = remove_everything_below(opened, env_.random);
+    EXPECT_TRUE(removed.has_value()) << removed.error().message;
+  }
+  EXPECT_TRUE(fs::is_empty(root));
+  EXPECT_EQ(::umount2(root.c_str(), MNT_DETACH), 0);
+}
+
 TEST_F(VerbsTest, LandForwardMergedAndContained) {  // LA-1
   write("w/a", "1");
   write("w/b", "1");
@@ -595,8 +619,9 @@ TEST_F(VerbsTest, RedoOfALandingWhoseRefMovedOnBringsItsContentBack) {  // UN-1,
   EXPECT_TRUE(later.advanced);
   const auto redone = undone("w", true);
   EXPECT_EQ(redone.how, UndoResult::How::inverse_change);
-  EXPECT_EQ(redone.notes, (std::vector<std::string>{"main was not moved: the inverse reaches it with the next `weft land "
-                                                    "main`"}));
+  EXPECT_EQ(redone.notes,
+            (std::vector<std::string>{"main was not moved: the inverse reaches it with the next `weft land "
+                                      "main`"}));
   EXPECT_EQ(read("w/a"), "w");
   EXPECT_EQ(read("w/b"), "x");
   EXPECT_EQ(ref("main"), Version(*later.change));

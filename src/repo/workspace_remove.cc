@@ -1,11 +1,13 @@
 // workspace rm: see workspace.h, WS-2 to WS-4.
 #include <algorithm>
+#include <cerrno>
 #include <deque>
 
 #include "repo/history.h"
 #include "repo/recording.h"
 #include "repo/workspace.h"
 #include "repo/workspace_directory.h"
+#include "work/dir_cursor.h"
 #include "work/leftovers.h"
 
 namespace weft::repo {
@@ -57,6 +59,36 @@ Result<std::optional<store::RefMoveRecord>> newest_move(const store::Snapshot& s
   return newest;
 }
 
+namespace {
+
+/// A directory with all that is in it, where it is. For those that cannot be renamed.
+Result<void> remove_in_place(const HostDir& root, const std::string& path) {
+  work::DirCursor cursor(root);
+  std::vector<std::string> open{path};
+  while (!open.empty()) {
+    const std::string at = open.back();
+    WEFT_TRY(const HostDir* directory, cursor.at(at));
+    WEFT_TRY(const auto entries, directory->list());
+    bool emptied = true;
+    for (const DirectoryEntry& entry : entries) {
+      if (entry.kind != FileKind::directory) {
+        WEFT_DO(directory->remove_file(entry.name));
+      } else if (!directory->remove_dir(entry.name)) {
+        open.push_back(work::child_path(at, entry.name));
+        emptied = false;
+      }
+    }
+    if (!emptied) continue;
+    open.pop_back();
+    WEFT_TRY(const HostDir* parent, cursor.at(work::parent_of(at)));
+    WEFT_DO(parent->remove_dir(work::name_of(at)));
+    cursor.forget(at);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<void> remove_everything_below(const HostDir& root, Random& random) {
   // Directories that are not empty are first moved up to the root, under a name of their own, and emptied there: depth
   // costs neither stack nor descriptors (CASES C27).
@@ -73,7 +105,12 @@ Result<void> remove_everything_below(const HostDir& root, Random& random) {
       if (directory.remove_dir(entry.name)) continue;
       // A temporary's name: what a killed removal leaves is no content of anybody's.
       std::string parked = names.next();
-      WEFT_DO(directory.rename_new(entry.name, root, parked));
+      const auto moved = directory.rename_new(entry.name, root, parked);
+      if (!moved && moved.error().sys_errno == EXDEV) {
+        WEFT_DO(remove_in_place(directory, entry.name));  // overlayfs, of what its lower layer has
+        continue;
+      }
+      WEFT_DO(moved);
       pending.push_back(std::move(parked));
     }
     return {};

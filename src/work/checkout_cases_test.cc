@@ -355,6 +355,31 @@ TEST_F(CheckoutCases, AReadOnlyDirectoryIsNamedAndTheRestIsWritten) {
   EXPECT_EQ(status_lines(), (Lines{"M ro/a", "D ro/fresh/c", "A ro/gone", "M ro/sub/b"}));
 }
 
+TEST_F(CheckoutCases, AnOverlayWithLayersOnTwoFileSystems) {
+  const std::string lower = temp_ / "lower";
+  for (const char* each : {"lower", "upper", "scratch"}) std::filesystem::create_directory(temp_ / each);
+  const Mount memory("tmpfs", "none", lower, 0, "size=4m");
+  const std::string layers = "lowerdir=" + lower + ",upperdir=" + (temp_ / "upper") + ",workdir=" + (temp_ / "scratch");
+  std::filesystem::create_directory(lower + "/d");
+  for (const char* path : {"/replaced", "/gone", "/d/replaced", "/d/gone"}) std::ofstream(lower + path) << "1";
+  std::filesystem::create_symlink("1", lower + "/link");
+  const Mount mount("overlay", "none", root_path(), 0, layers.c_str());
+  if (!memory.mounted() || !mount.mounted()) GTEST_SKIP() << "SKIPPED LOUDLY: cannot mount here";
+  root_.emplace(must(HostDir::open(root_path())));
+  ObjectId one = tree_of_files({"replaced", "gone", "d/replaced", "d/gone"}, "1");
+  one = tree_with(one, "link", "1", EntryKind::symlink, 0777);
+  ObjectId two = tree_of_files({"replaced", "d/replaced", "new/sub/file"}, "2");
+  two = tree_with(two, "link", "2", EntryKind::symlink, 0777);
+  head_ = one;
+  EXPECT_TRUE(switch_to(two).warnings.empty());
+  EXPECT_EQ(picture_of_disk(), picture_of(two));
+  EXPECT_FALSE(has_leftovers());
+  EXPECT_TRUE(switch_to(one).warnings.empty());
+  EXPECT_EQ(picture_of_disk(), picture_of(one));
+  EXPECT_TRUE(switch_to(must(object::write_directory(objects_, {}))).warnings.empty());
+  EXPECT_EQ(picture_of_disk(), Picture{});
+}
+
 TEST_F(CheckoutCases, LeftoversAreSweptOutsideNestedRepositoriesAndNothingElseIs) {  // LO1, LO2
   write("f", "1");
   write(".weft-0123abcd", "half");

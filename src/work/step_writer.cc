@@ -48,16 +48,23 @@ Result<void> StepWriter::check_unchanged(const HostDir& directory, const Step& s
   return {};
 }
 
-/// Of a file that was renamed since, which changes its change time.
+/// Of a file or link that was renamed since, which changes its change time.
 bool StepWriter::is_what_was_seen(const HostDir& directory, std::string_view name, const Step& step) const {
   const auto now = directory.status(name);
   if (!now || now->kind != step.seen->kind) return false;
   Stamp stamp = Stamp::of(*now);
   stamp.ctime_ns = step.seen->ctime_ns;
-  if (stamp != Stamp::of(*step.seen)) return false;
-  if (now->kind != FileKind::file || !is_racy(stamp, clock_.now_ns())) return true;
-  // Written to so lately that once more would not show in its times.
-  const auto read = read_content(clock_, directory, name, nullptr, std::nullopt);
+  const bool same = stamp == Stamp::of(*step.seen);
+  if (now->kind == FileKind::file) {
+    if (same && !is_racy(stamp, clock_.now_ns())) return true;
+    // Written to so lately that once more would not show in its times; or copied up by an overlay, which makes it
+    // another inode. What it holds decides.
+    if (now->mode != step.seen->mode) return false;
+    const auto read = read_content(clock_, directory, name, nullptr, std::nullopt);
+    return read && read->outcome == ContentRead::Outcome::ok && read->id == step.known;
+  }
+  if (same || now->kind != FileKind::symlink) return same;
+  const auto read = read_link_content(directory, name, nullptr, std::nullopt);
   return read && read->outcome == ContentRead::Outcome::ok && read->id == step.known;
 }
 
