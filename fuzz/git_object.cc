@@ -1,9 +1,11 @@
 // A commit, tag or tree object of git: a commit comes back byte for byte from the change made of it, a tree that is
-// called canonical from its items.
+// called canonical from its items; and whatever author and message such a change has, as a change of weft's own it
+// becomes a commit that names it.
 #include <cstddef>
 #include <cstdint>
 
 #include "git/commit_object.h"
+#include "git/export_commit.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft;
@@ -14,6 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     WEFT_CHECK(git::commit_bytes(change, commit->tree, commit->parents).value() == input);
     change.tree.bytes[0] = 1;
     WEFT_CHECK(object::check_change(change).has_value());
+    const Bytes native = git::native_commit_bytes(change, change.tree, commit->tree, commit->parents);
+    const auto again = git::parse_commit(native);
+    WEFT_CHECK(again && again->canonical_head && git::named_change(*again) == change.tree);
+    WEFT_CHECK(native.find('\0') == Bytes::npos);
   }
   if (const auto tree = git::parse_tree(input)) {
     WEFT_CHECK(!tree->canonical || git::write_tree(tree->items) == input);

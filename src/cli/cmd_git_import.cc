@@ -66,6 +66,10 @@ void print_refs(Invocation& invocation, const git::ImportReport& report) {
 }
 
 void print_workspace(Invocation& invocation, const git::ImportReport& report) {
+  if (report.head_branch.empty() && report.workspace != git::WorkspaceOutcome::untouched) {
+    print(invocation, "workspace default stands where git's HEAD is detached; the files are as they were\n");
+    return;
+  }
   const std::string branch = printable(report.head_branch);
   switch (report.workspace) {
     case git::WorkspaceOutcome::checked_out:
@@ -89,9 +93,11 @@ void print_workspace(Invocation& invocation, const git::ImportReport& report) {
 std::optional<Error> diverged(const git::ImportReport& report) {
   std::string names;
   std::size_t count = 0;
+  std::string commit;  ///< git's side of the first
   Error error;
   for (const auto& planned : report.refs) {
     if (planned.action != git::RefAction::diverged) continue;
+    if (commit.empty()) commit = planned.ref.commit.hex();
     if (++count <= kShownRefs) names += (names.empty() ? "" : ", ") + printable(planned.ref.name);
     error.details.emplace_back("ref", planned.ref.name);
     error.details.emplace_back("expected", planned.before->text());
@@ -101,7 +107,11 @@ std::optional<Error> diverged(const git::ImportReport& report) {
   error.code = Code::refused;
   error.message = fmt::format("the history is imported, but {} did not move: what stands there is not in git's: {}",
                               counted(count, "ref"), names);
-  error.hint = "weft show git:COMMIT shows git's side; weft ref set NAME git:COMMIT takes it";
+  // The commands, ready to be typed, for the first of them.
+  const std::string ref = printable(error.details[0].second);
+  error.hint = "to join the two sides: weft ref set theirs git:" + commit.substr(0, 12) +
+               "; weft land theirs; weft land " + ref + " (weft ref set " + ref + " git:" + commit.substr(0, 12) +
+               " takes git's side alone)";
   return error;
 }
 

@@ -38,6 +38,7 @@ namespace weft::cli {
   X("verify", cmd_verify, "check the store")                                          \
   X("repair", cmd_repair, "rebuild what can be rebuilt")                              \
   X("git import", cmd_git_import, "bring in a git repository's history")              \
+  X("git export", cmd_git_export, "write history into a git repository")              \
   X("completion", cmd_completion, "print a completion script for your shell")         \
   X("help", cmd_help, "show how to use weft")
 

@@ -360,7 +360,7 @@ std::optional<Error> refs_problem(const ExportReport& report) {
     std::string hint;
     if (ref.action == ExportAction::diverged && !ref.git_name.starts_with("refs/remotes/")) {
       code = Code::conflicts;
-      hint = "weft git import brings git's side, then weft land; --force puts weft's in its place";
+      hint = "weft git import brings git's side and says how to join the two; --force puts weft's in its place";
     } else if (ref.action == ExportAction::lost) {
       code = Code::lost_race;
       hint = "weft git import brings git's side; then export again";
@@ -369,7 +369,9 @@ std::optional<Error> refs_problem(const ExportReport& report) {
       hint = "switch that work tree to another branch (git switch --detach), or export to a bare repository";
     } else if (ref.action == ExportAction::refused) {
       code = Code::refused;
-      hint = "the other refs are exported; weft git export tries again";
+      hint =
+          "the other refs are exported; weft git export tries again (where it is a lock file that no living git holds, "
+          "remove that first)";
     } else {
       continue;
     }

@@ -9,6 +9,8 @@
 #include "git/export_cache.h"
 #include "git/export_commit.h"
 #include "git/testing/store_fixture.h"
+#include "repo/land.h"
+#include "repo/recording.h"
 
 namespace weft::git::testing {
 namespace {
@@ -176,8 +178,7 @@ TEST_F(Export, RoundsOfBothSidesAreStable) {  // GX3, GV5
     const auto back = imported(repository, target());
     EXPECT_EQ(back.commits, round == 2 ? 3u : 1u);
     auto now = repo::Repository::open(context(workspace())).value();
-    auto switched =
-        repo::switch_workspace(now, {.target = "main", .create = false, .force = false, .progress = {}});
+    auto switched = repo::switch_workspace(now, {.target = "main", .create = false, .force = false, .progress = {}});
     ASSERT_TRUE(switched.has_value()) << switched.error().message;
     const auto again = exported(repository, target());
     EXPECT_EQ(again.commits, 0u);
@@ -239,6 +240,46 @@ TEST_F(Export, WhatGitHasGoneAnotherWayStays) {  // EX2
   EXPECT_EQ(actions(forced).count(ExportAction::moved), 1u);
   EXPECT_NE(out.git({"rev-parse", "main"}), gits);
   fsck_strict(out);
+}
+
+TEST_F(Export, WhatWentTwoWaysIsJoinedByLanding) {
+  two_commits();
+  auto repository = init(workspace());
+  imported(repository, git().path());
+  exported(repository, target());
+  GitRepository clone(directory_.path(), "clone");
+  clone.git({"pull", "-q", target(), "main"});
+  clone.write("git", "git\n");
+  clone.git({"mv", "d/b", "d/c"});
+  const auto gits = clone.commit("in git");
+  clone.git({"push", "-q", target(), "main"});
+  write("a", "more, edited\n");
+  std::filesystem::rename(workspace() + "/d", workspace() + "/e");
+  commit(repository, "own");
+  EXPECT_EQ(imported(repository, target()).commits, 1u);  // main has diverged and stays
+  {
+    auto transaction = repository.store().begin().value();
+    const auto theirs = transaction.snapshot().find_git_commit(store_id(*Sha1::parse(gits))).value();
+    transaction.edit_ref(repo::move_ref("theirs", std::nullopt, object::Version(theirs.value())));
+    transaction.set_operation({.label = "ref set"});
+    ASSERT_TRUE(transaction.commit().has_value());
+  }
+  for (const std::string ref : {"theirs", "main"}) {
+    auto now = repo::Repository::open(context(workspace())).value();
+    repo::LandRequest request;
+    request.ref = ref;
+    const auto landed = repo::land(now, request);
+    ASSERT_TRUE(landed.has_value()) << landed.error().message;
+  }
+  const auto report = exported(repository, target());
+  EXPECT_EQ(report.commits, 2u);
+  GitRepository out = opened(target());
+  fsck_strict(out);
+  EXPECT_EQ(out.git({"rev-parse", "main^1"}), gits);
+  EXPECT_EQ(out.git({"ls-tree", "-r", "--name-only", "main"}), "a\ne/c\ngit");
+  EXPECT_EQ(out.git({"diff", "--stat", "--summary", "-M", "main^1", "main"}),
+            " a          | 2 +-\n {d => e}/c | 0\n 2 files changed, 1 insertion(+), 1 deletion(-)\n"
+            " rename {d => e}/c (100%)");
 }
 
 TEST_F(Export, ADryRunWritesNothing) {
@@ -318,6 +359,37 @@ TEST_F(Export, ANewWorkTreeHasItsFiles) {
   commit(repository, "own");
   const auto report = exported(repository, target(), {}, Code::refused);
   EXPECT_EQ(actions(report).count(ExportAction::checked_out), 1u);
+}
+
+TEST_F(Export, BranchesOfOtherWorkTreesStayAndThatOfOnesOwnMoves) {  // RM2
+  two_commits();
+  const std::string linked = directory_.path() + "/linked";
+  git().git({"worktree", "add", "-q", linked, "-b", "topic"});
+  const std::map<std::string, std::string> branches{{linked, "topic"}, {git().path(), "main"}};
+  for (const auto& [own, branch] : branches) {
+    SCOPED_TRACE(own);
+    {
+      auto made = init(own);
+      imported(made, own);
+    }
+    auto repository = repo::Repository::open(context(own)).value();
+    std::ofstream(own + "/new") << "new\n";
+    std::ofstream(git().path() + "/.git/info/exclude") << "/.weft\n";
+    commit(repository, "own");
+    EXPECT_EQ(actions(exported(repository, own)).count(ExportAction::moved), 1u);
+    EXPECT_EQ(git().git({"log", "-1", "--format=%s", branch}), "own");
+    EXPECT_EQ(git().git({"-C", own, "status", "--porcelain"}), "");
+    // The branch of the other one does not move from here.
+    auto transaction = repository.store().begin().value();
+    const auto head = transaction.snapshot().ref(branch).value()->version;
+    const std::string other = branch == "main" ? "topic" : "main";
+    const auto before = transaction.snapshot().ref(other).value()->version;
+    transaction.edit_ref(repo::move_ref(other, before, head));
+    transaction.set_operation({.label = "ref set"});
+    ASSERT_TRUE(transaction.commit().has_value());
+    const auto report = exported(repository, own, [](ExportOptions& options) { options.force = true; }, Code::refused);
+    EXPECT_EQ(actions(report).count(ExportAction::checked_out), 1u);
+  }
 }
 
 TEST_F(Export, WhatIsNoGitRepositoryIsLeftAlone) {

@@ -187,6 +187,10 @@ class Import {
     }
     if (!target) return plan;
     const bool follows = !detached && record.follow == report_.head_branch;
+    if (follows && head->action == RefAction::behind) {
+      plan.outcome = WorkspaceOutcome::follows;
+      return plan;
+    }
     if (!follows && !value->version.empty()) {
       // Somebody who works here and follows something else has chosen to, unless it was git that switched here.
       WEFT_TRY(const bool switched, git_switched(snapshot, value->version));

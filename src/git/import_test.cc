@@ -159,6 +159,20 @@ TEST_F(Import, ADivergedRefStaysAndIsNamed) {  // GF1
   EXPECT_EQ(report.workspace, WorkspaceOutcome::untouched);
 }
 
+TEST_F(Import, ARefThatGitIsMerelyBehindWithStays) {  // GF1
+  two_commits();
+  auto repository = init(workspace());
+  imported(repository, git().path());
+  const auto before = repository.store().snapshot().value().ref("main").value();
+  git().git({"reset", "-q", "--hard", "HEAD^"});
+  const auto report = imported(repository, git().path());
+  EXPECT_EQ(actions(report), (std::map<std::string, RefAction>{{"main", RefAction::behind}}));
+  EXPECT_EQ(repository.store().snapshot().value().ref("main").value(), before);
+  EXPECT_EQ(report.workspace, WorkspaceOutcome::follows);
+  EXPECT_FALSE(report.workspace_behind);
+  EXPECT_FALSE(report.operation.has_value());
+}
+
 TEST_F(Import, TheWorkTreeOfTheRepositoryItselfIsAdopted) {
   two_commits();
   git().write("a", "edited since\n");

@@ -113,6 +113,8 @@ std::string_view name(RefAction action) {
       return "moved";
     case RefAction::unchanged:
       return "unchanged";
+    case RefAction::behind:
+      return "behind";
     case RefAction::diverged:
       return "diverged";
   }
@@ -139,7 +141,12 @@ Result<PlannedRef> plan_ref(const store::Snapshot& snapshot, const MappedRef& re
     return planned;
   }
   WEFT_TRY(const bool forward, repo::is_ancestor(snapshot, current->version, after));
-  planned.action = forward ? RefAction::moved : RefAction::diverged;
+  if (forward) {
+    planned.action = RefAction::moved;
+    return planned;
+  }
+  WEFT_TRY(const bool back, repo::is_ancestor(snapshot, after, current->version));
+  planned.action = back ? RefAction::behind : RefAction::diverged;
   return planned;
 }
 

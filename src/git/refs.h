@@ -64,7 +64,13 @@ inline constexpr std::uint8_t kTagsVersion = 1;
 Bytes encode_tags(const std::vector<Bytes>& tags);
 Result<std::vector<Bytes>> decode_tags(ByteView extra);
 
-enum class RefAction : std::uint8_t { created, moved, unchanged, diverged };
+enum class RefAction : std::uint8_t {
+  created,
+  moved,
+  unchanged,
+  behind,  ///< weft's has git's in its past: nothing to do
+  diverged,
+};
 std::string_view name(RefAction action);
 
 struct PlannedRef {

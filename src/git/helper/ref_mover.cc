@@ -63,13 +63,30 @@ std::string RefMover::index_problem() const {
 }
 
 bool RefMover::checked_out_elsewhere(const std::string& name) const {
+  git_repository* repository = repository_.handle();
+  const std::string own = git_repository_path(repository);
+  if (git_repository_is_worktree(repository) == 1) {
+    // The first work tree is no entry in the list of linked ones.
+    git_repository* raw_first = nullptr;
+    if (git_repository_open(&raw_first, git_repository_commondir(repository)) == 0) {
+      const std::unique_ptr<git_repository, decltype(&git_repository_free)> first(raw_first, git_repository_free);
+      git_reference* raw_head = nullptr;
+      if (git_repository_is_bare(raw_first) == 0 && git_reference_lookup(&raw_head, raw_first, "HEAD") == 0) {
+        const std::unique_ptr<git_reference, FreeReference> head(raw_head);
+        if (git_reference_type(raw_head) == GIT_REFERENCE_SYMBOLIC && name == git_reference_symbolic_target(raw_head)) {
+          return true;
+        }
+      }
+    }
+  }
   git_strarray raw{};
-  if (git_worktree_list(&raw, repository_.handle()) != 0) return false;
+  if (git_worktree_list(&raw, repository) != 0) return false;
   const std::unique_ptr<git_strarray, FreeNames> names(&raw);
   for (std::size_t i = 0; i < raw.count; ++i) {
+    if (own.ends_with("/worktrees/" + std::string(raw.strings[i]) + "/")) continue;
     git_reference* raw_head = nullptr;
     // Resolved to the branch; a branch without commits is nobody's to move.
-    if (git_repository_head_for_worktree(&raw_head, repository_.handle(), raw.strings[i]) != 0) continue;
+    if (git_repository_head_for_worktree(&raw_head, repository, raw.strings[i]) != 0) continue;
     const std::unique_ptr<git_reference, FreeReference> head(raw_head);
     if (name == git_reference_name(raw_head)) return true;
   }
