@@ -1,6 +1,7 @@
 #include "cli/diff_stat.h"
 
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -23,6 +24,21 @@ struct StatLine {
 
 std::size_t digits(std::uint64_t number) { return std::to_string(number).size(); }
 
+Result<bool> begins_binary(const object::ObjectReader& reader, const object::TreeEntry& entry) {
+  constexpr std::size_t kLookedAt = 8000;  // as text::is_text
+  if (entry.kind != object::EntryKind::file) return false;
+  WEFT_TRY(const auto source, reader.open_blob(entry.id));
+  std::string piece(kLookedAt, '\0');
+  std::size_t have = 0;
+  while (have < piece.size()) {
+    WEFT_TRY(const std::size_t got, source->read(std::span(piece).subspan(have)));
+    if (got == 0) break;
+    have += got;
+  }
+  piece.resize(have);
+  return !text::is_text(piece);
+}
+
 Result<StatLine> stat_line(const object::ObjectReader& reader, const Difference& difference,
                            const PatchOptions& options) {
   StatLine line;
@@ -35,10 +51,13 @@ Result<StatLine> stat_line(const object::ObjectReader& reader, const Difference&
   }
   WEFT_TRY(const auto sides, read_sides(reader, difference));
   line.binary = sides.binary;
-  if (sides.binary) {
+  if (sides.same) {
+    // Only its name or mode differs; git says of binary content that it is that all the same.
+    WEFT_TRY(line.binary, begins_binary(reader, difference.after->entry));
+  } else if (sides.binary) {
     line.added = difference.after ? difference.after->entry.size : 0;
     line.removed = difference.before ? difference.before->entry.size : 0;
-  } else if (!sides.same) {
+  } else {
     const auto counts = text::count_changed_lines(sides.before.content, sides.after.content, options.compare);
     line.added = counts.added;
     line.removed = counts.removed;
