@@ -2,6 +2,7 @@
 #include "git/export.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -389,6 +390,31 @@ TEST_F(Export, BranchesOfOtherWorkTreesStayAndThatOfOnesOwnMoves) {  // RM2
     ASSERT_TRUE(transaction.commit().has_value());
     const auto report = exported(repository, own, [](ExportOptions& options) { options.force = true; }, Code::refused);
     EXPECT_EQ(actions(report).count(ExportAction::checked_out), 1u);
+  }
+}
+
+TEST_F(Export, ALockThatAKilledExportLeftIsRemovedAndNoOther) {  // RM3
+  two_commits();
+  auto repository = init(workspace());
+  imported(repository, git().path());
+  exported(repository, target());
+  const std::string lock = target() + "/refs/heads/main.lock";
+  const auto note = [&](std::uint64_t inode) {
+    std::ofstream(target() + "/weft-export-lock") << inode << " refs/heads/main\n";
+  };
+  for (int round = 0; round < 2; ++round) {
+    write("own" + std::to_string(round), "own\n");
+    commit(repository, "own");
+    std::ofstream(lock) << "";
+    struct stat status{};
+    ASSERT_EQ(stat(lock.c_str(), &status), 0);
+    note(status.st_ino + 1);
+    EXPECT_EQ(actions(exported(repository, target(), {}, Code::refused)).count(ExportAction::refused), 1u);
+    EXPECT_TRUE(std::filesystem::exists(lock));
+    note(status.st_ino);
+    EXPECT_EQ(actions(exported(repository, target())).count(ExportAction::moved), 1u);
+    EXPECT_FALSE(std::filesystem::exists(lock));
+    EXPECT_FALSE(std::filesystem::exists(target() + "/weft-export-lock"));
   }
 }
 

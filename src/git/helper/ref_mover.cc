@@ -128,10 +128,16 @@ Result<MoveResult> RefMover::move(const std::string& name, const Sha1& expected,
   if (git_reference_name_is_valid(&valid, name.c_str()) != 0 || valid == 0) {
     return not_done(MoveStatus::refused, "git cannot have a ref of that name");
   }
+  struct GiveBack {
+    const LockNote& note;
+    ~GiveBack() { note.given_back(); }
+  };
+  const GiveBack give_back{note_};  // behind the transaction's end, which gives the lock back
   git_transaction* raw = nullptr;
   if (git_transaction_new(&raw, repository) != 0) return library_error(Code::io, "cannot lock git's refs");
   const std::unique_ptr<git_transaction, FreeTransaction> transaction(raw);
   if (const int error = git_transaction_lock_ref(raw, name.c_str()); error != 0) return failed(error);
+  note_.taken(name);
 
   // RM1: under the lock.
   MoveResult result;

@@ -5,11 +5,13 @@
 //   RM2  A branch that a work tree has checked out does not move, but in the work tree that weft keeps itself. There
 //        the index is brought to the new commit in the same step, before the branch: files are never touched, and
 //        killed in between, git shows the coming commit as staged, which repeating the export puts right.
+//   RM3  A lock that a killed export left is removed by the next one (lock_note.h); no other is.
 // Threading: one thread.
 #pragma once
 
 #include <string>
 
+#include "git/helper/lock_note.h"
 #include "git/helper/repository.h"
 #include "git/wire.h"
 
@@ -23,7 +25,8 @@ struct MoveResult {
 
 class RefMover {
  public:
-  explicit RefMover(const Repository& repository) : repository_(repository) {}
+  explicit RefMover(const Repository& repository)
+      : repository_(repository), note_(git_repository_commondir(repository.handle())) {}
 
   Result<MoveResult> move(const std::string& name, const Sha1& expected, const Sha1& target, bool own_work_tree) const;
   /// HEAD names `branch` from now on, and the index is what that has.
@@ -40,6 +43,7 @@ class RefMover {
   Result<MoveResult> set_index(const Sha1& commit) const;
 
   const Repository& repository_;
+  LockNote note_;
 };
 
 }  // namespace weft::git::helper

@@ -191,8 +191,9 @@ Result<void> Repository::peel(Reference& reference) const {
     reference.tags.emplace_back(tag.bytes());
     reference.peeled = target.object;
   }
-  return make_error(Code::invalid, "the git tag " + weft::quoted(reference.name) + " is a tag of a tag of a tag, more than " +
-                                       std::to_string(wire::kMaxTagDepth) + " deep");
+  return make_error(Code::invalid, "the git tag " + weft::quoted(reference.name) +
+                                       " is a tag of a tag of a tag, more than " + std::to_string(wire::kMaxTagDepth) +
+                                       " deep");
 }
 
 Result<void> Repository::for_each_ref(const std::function<Result<void>(const Reference&)>& visit) const {
