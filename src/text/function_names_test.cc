@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <fstream>
@@ -144,6 +145,16 @@ TEST_F(DriversOfGit, AgreeOnHeadings) {
       {"a.rb", "ruby"}, {"a.sh", "bash"},   {"a.md", "markdown"}, {"a.html", "html"}, {"a.css", "css"},
       {"a.php", "php"}, {"a.pl", "perl"},   {"a.kt", "kotlin"},   {"a.ex", "elixir"}, {"a.tex", "tex"},
   };
+  // Where we mean to do better than a pattern of one line can: words that only begin like keywords, several modifiers,
+  // names with a dash.
+  static constexpr std::string_view kOurOwn[] = {
+      "    pub(crate) async unsafe fn y() {",
+      "functional := 1",
+      "    else if (x) {",
+      "f() {",
+      "name-with() {",
+      "package A;",
+  };
   const std::string quiet = "GIT_CONFIG_NOSYSTEM=1 HOME=/nonexistent LC_ALL=C git ";
   run(quiet + "init -q .");
   std::string attributes;
@@ -158,6 +169,7 @@ TEST_F(DriversOfGit, AgreeOnHeadings) {
       if (example.path != driver.path) continue;
       for (const auto* lines : {&example.names, &example.other}) {
         for (const auto line : *lines) {
+          if (std::find(std::begin(kOurOwn), std::end(kOurOwn), line) != std::end(kOurOwn)) continue;
           const std::string padding = std::string(line) + "\n  1\n  2\n  3\n  4\n";
           before += padding + "  old\n  5\n  6\n  7\n  8\n";
           after += padding + "  new\n  5\n  6\n  7\n  8\n";
