@@ -20,9 +20,7 @@ Error not_made(Error error) {
 }
 
 /// The history of the repository at `root` into the store that was just made there.
-Result<git::ImportReport> import_beside(Invocation& invocation, repo::Repository& repository, const std::string& root,
-                                        const std::string& git_directory) {
-  WEFT_DO(git::exclude_store(invocation.context.env.fs, git_directory));
+Result<git::ImportReport> import_beside(Invocation& invocation, repo::Repository& repository, const std::string& root) {
   git::ImportOptions options;
   options.path = root;
   Progress progress(invocation, "importing");
@@ -62,18 +60,18 @@ Result<int> cmd_init(Invocation& invocation) {
   FileSystem& fs = invocation.context.env.fs;
   WEFT_DO(repo::check_place_for_store(invocation.context, root));
   const bool beside_git = !no_git && fs.status(join_path(root, ".git")) && !fs.status(join_path(root, ".weft"));
-  std::string git_directory;
   if (beside_git) {
     auto facts = git::look_at(root, "");
     if (!facts) return not_made(std::move(facts).error());
-    git_directory = facts->directory;
+    // First: git must not see the store even for a moment, nor where this is cut off.
+    WEFT_DO(git::exclude_store(fs, facts->directory));
     if (const std::string branch = git::branch_ref(facts->head); !follow_given && !branch.empty()) follow = branch;
   }
 
   WEFT_TRY(auto repository, repo::Repository::init(invocation.context, directory, follow));
   std::optional<git::ImportReport> imported;
   if (beside_git) {
-    WEFT_TRY(imported, import_beside(invocation, repository, root, git_directory));
+    WEFT_TRY(imported, import_beside(invocation, repository, root));
     WEFT_TRY(const auto workspace, repository.reload_workspace());
     follow = workspace.record.follow;
   }
