@@ -33,15 +33,18 @@ FileKind kind_of(unsigned char type) {
 
 }  // namespace
 
-Result<void> DirListing::read(const HostDir& directory, Position position) {
+Result<void> DirListing::read(const HostDir& directory, Descriptor descriptor) {
   names_.clear();
   entries_.clear();
   buffer_.resize(kBufferBytes);
-  if (position == Position::rewind && ::lseek(directory.fd(), 0, SEEK_SET) < 0) {
-    return system_error(errno, "list", directory.path());
+  Fd another;
+  if (descriptor == Descriptor::shared) {
+    another = Fd(retry_eintr([&] { return ::openat(directory.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+    if (!another) return system_error(errno, "open directory", directory.path());
   }
+  const int fd = another ? another.get() : directory.fd();
   for (;;) {
-    const ssize_t got = retry_eintr([&] { return ::getdents64(directory.fd(), buffer_.data(), buffer_.size()); });
+    const ssize_t got = retry_eintr([&] { return ::getdents64(fd, buffer_.data(), buffer_.size()); });
     if (got < 0) return system_error(errno, "list", directory.path());
     if (got == 0) return {};
     for (std::size_t at = 0; at < static_cast<std::size_t>(got);) {

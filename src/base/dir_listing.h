@@ -22,13 +22,13 @@ struct ListedName {
 
 class DirListing {
  public:
-  enum class Position : std::uint8_t {
-    fresh,   ///< nobody has listed through this descriptor yet
-    rewind,  ///< somebody may have
+  enum class Descriptor : std::uint8_t {
+    own,     ///< nobody else lists through this one, and nobody has
+    shared,  ///< its position is others' business: one more is opened
   };
   /// Everything in `directory`, in directory order, without . and ..; kinds from d_type, by fstatat where it is
-  /// unknown. Moves the position of the directory's descriptor: for whoever has it to itself.
-  Result<void> read(const HostDir& directory, Position position);
+  /// unknown.
+  Result<void> read(const HostDir& directory, Descriptor descriptor);
 
   std::size_t size() const { return entries_.size(); }
   const ListedName& operator[](std::size_t index) const { return entries_[index]; }

@@ -24,7 +24,7 @@ TEST(DirListing, NamesKindsAndInodes) {
   const auto directory = HostDir::open(temp.path());
   ASSERT_TRUE(directory.has_value());
   DirListing listing;
-  ASSERT_TRUE(listing.read(*directory, DirListing::Position::fresh).has_value());
+  ASSERT_TRUE(listing.read(*directory, DirListing::Descriptor::own).has_value());
   std::vector<std::uint32_t> order;
   listing.sorted(order);
   std::vector<std::string> names;
@@ -41,8 +41,8 @@ TEST(DirListing, NamesKindsAndInodes) {
   EXPECT_EQ(kinds, (std::vector<FileKind>{FileKind::directory, FileKind::file, FileKind::symlink, FileKind::other}));
   FileStatus status;
   EXPECT_FALSE(status_of_listed(*directory, "gone", status));
-  // Again, from the start.
-  ASSERT_TRUE(listing.read(*directory, DirListing::Position::rewind).has_value());
+  // Again, from the start, whatever others have read.
+  ASSERT_TRUE(listing.read(*directory, DirListing::Descriptor::shared).has_value());
   EXPECT_EQ(listing.size(), 4u);
 }
 
@@ -52,7 +52,7 @@ TEST(DirListing, ManyNames) {
   for (int i = 0; i < kMany; ++i) std::ofstream(temp / ("name of some length " + std::to_string(i)));
   const auto directory = HostDir::open(temp.path());
   DirListing listing;
-  ASSERT_TRUE(listing.read(*directory, DirListing::Position::fresh).has_value());
+  ASSERT_TRUE(listing.read(*directory, DirListing::Descriptor::own).has_value());
   std::set<std::string> names;
   for (std::size_t i = 0; i < listing.size(); ++i) names.emplace(listing.name(i));
   EXPECT_EQ(names.size(), static_cast<std::size_t>(kMany));

@@ -26,8 +26,8 @@ Result<void> Walker::step(const Pending& pending) {
   bool weftignore = true;
   if (here.listed) {
     // Each is listed once, and but for the top by a descriptor of this walker's own.
-    const auto position = at_top ? DirListing::Position::rewind : DirListing::Position::fresh;
-    if (auto listed = listing_.read(here.directory, position); !listed) return unreachable(std::move(listed).error());
+    const auto descriptor = at_top ? DirListing::Descriptor::shared : DirListing::Descriptor::own;
+    if (auto listed = listing_.read(here.directory, descriptor); !listed) return unreachable(std::move(listed).error());
     gitignore = weftignore = false;
     for (std::size_t i = 0; i < listing_.size(); ++i) {
       const std::string_view name = listing_.name(i);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <mutex>
@@ -108,6 +109,51 @@ TEST_F(WalkTest, HowManyThreadsSharedItDoesNotShow) {
     EXPECT_EQ(now.ops, recorded->ops) << threads;
     EXPECT_EQ(texts(now.status), texts(recorded->status)) << threads;
   }
+}
+
+// DS3, DS6, CASES C10: others write the state of the same files all the time, as base and as delta; nobody ever takes
+// an edited file for unchanged.
+TEST_F(WalkTest, StateWrittenByOthersAtTheSameTime) {
+  constexpr int kDirectories = 15;
+  constexpr int kFilesEach = 60;
+  write_many(kDirectories, kFilesEach);
+  commit();
+  settle();
+  ASSERT_GT(std::filesystem::file_size(temp_ / "state/tree"), kDeltaFromBytes);
+  std::atomic<bool> stop = false;
+  std::atomic<int> looks = 0;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 2; ++i) {
+    others.emplace_back([&, i] {
+      while (!stop) {
+        ScanOptions options;
+        options.max_threads = 1;
+        if (i == 1) options.paths = {directory(3), directory(5)};
+        must(status(tree(), objects_, head_, options));
+        if (++looks % 16 == 0) std::filesystem::remove(i == 0 ? temp_ / "state/tree" : temp_ / "state/tree.delta");
+      }
+    });
+  }
+  int deltas = 0;
+  for (int round = 0; round < 60; ++round) {
+    const std::string path = file(round % kDirectories, round % kFilesEach);
+    const std::string before = read(path);
+    struct stat stamp{};
+    ASSERT_EQ(::stat(at(path).c_str(), &stamp), 0);
+    {
+      std::fstream edited(at(path), std::ios::in | std::ios::out);
+      edited << (round % 2 == 0 ? "F" : "G");  // the same size
+    }
+    const timespec times[2] = {stamp.st_atim, stamp.st_mtim};
+    ASSERT_EQ(::utimensat(AT_FDCWD, at(path).c_str(), times, 0), 0);
+    EXPECT_EQ(status_lines(), Lines{"M " + path}) << round;
+    if (std::filesystem::exists(temp_ / "state/tree.delta")) ++deltas;
+    std::ofstream(at(path), std::ios::trunc) << before;
+    EXPECT_EQ(status_lines(), Lines{}) << round;
+  }
+  stop = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_GT(deltas, 10);
 }
 
 /// Notes who asks for the time, which is everybody who reads a file.
