@@ -134,7 +134,10 @@ Result<int> cmd_commit(Invocation& invocation) {
   request.advance = given.advance;
   request.author = given.author;
   request.allow_empty = given.allow_empty;
+  Progress progress(invocation, "recording");
+  request.progress = [&](std::uint64_t names, std::uint64_t) { progress.update(names, 0); };
   auto result = repo::commit(repository, request);
+  progress.clear();
   if (!result) return keep_message(invocation, message, std::move(result).error());
   forget_message(invocation, message);
   return show(invocation, repository, *result, request.message, false);
