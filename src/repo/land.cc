@@ -46,7 +46,7 @@ Result<ChangeId> put_merge(Repository& repository, store::Transaction& transacti
   if (message.empty()) message = "Land " + workspace + " on " + result.ref + "\n";
   std::vector<ChangeId> parents = both(*result.ref_before, result.head_before);
   if (parents.size() > object::kMaxVersionChanges) {
-    return make_error(Code::unsupported, "this merge would have more than 64 parents");
+    return make_error(Code::unsupported, "this merge would have more than 64 parents", "land a part of it first");
   }
   WEFT_TRY(auto change, draft_change(repository.context(), transaction.snapshot(), std::move(parents), *landing.author,
                                      std::move(message)));

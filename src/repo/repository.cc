@@ -80,7 +80,7 @@ Result<Found> discover(const Context& context) {
     if (directory == "/") break;
     directory = parent_path(directory);
   }
-  return make_error(Code::not_found, "no weft store here or in any parent directory", "weft init makes one here")
+  return make_error(Code::not_found, "no weft store here or in any parent directory", "`weft init` makes one here")
       .with("path", start);
 }
 
@@ -152,20 +152,21 @@ bool is_below(std::string_view path, std::string_view root) {
 
 Result<Repository> Repository::init(const Context& context, const std::string& directory, const std::string& follow) {
   if (const auto problem = store::ref_name_problem(follow); !problem.empty()) {
-    return make_error(Code::invalid, quoted(follow) + " is no ref name: it " + std::string(problem));
+    return make_error(Code::invalid, quoted(follow) + " is no ref name: it " + std::string(problem),
+                      "choose a name like `main` or `topic/parser`");
   }
   FileSystem& fs = context.env.fs;
   const std::string root = absolute_path(context.directory, directory);
   WEFT_DO(make_directories(fs, root));
   const std::string store_path = join_path(root, kStoreName);
-  auto created = store::Store::create(context.env, store_path);
+  auto created = store::Store::create(context.env, store_path, {}, store_hooks());
   if (!created && created.error().code != Code::exists) return std::move(created).error();
   const bool existed = !created.has_value();
   if (existed) {
     const Error exists = make_error(Code::exists, "there is a weft store already: " + quoted(store_path),
                                     "`weft status` shows where it stands")
                              .with("path", store_path);
-    created = store::Store::open(context.env, store_path);
+    created = store::Store::open(context.env, store_path, store_hooks());
     if (!created) return exists;
     WEFT_TRY(const auto snapshot, created->snapshot());
     WEFT_TRY(const auto present, snapshot.ref(workspace_ref(kDefaultWorkspace)));
@@ -182,7 +183,7 @@ Result<Repository> Repository::init(const Context& context, const std::string& d
 
 Result<Repository> Repository::open_only(const Context& context) {
   WEFT_TRY(Found found, discover(context));
-  WEFT_TRY(auto store, store::Store::open(context.env, found.store));
+  WEFT_TRY(auto store, store::Store::open(context.env, found.store, store_hooks()));
   Repository repository(context, std::move(store));
   repository.location_ = std::move(found.location);
   return repository;
@@ -239,7 +240,8 @@ Result<std::string> Repository::repo_path(std::string_view typed) const {
   if (typed.empty()) return make_error(Code::invalid, "an empty path names nothing", "\".\" is the current directory");
   const std::string path = absolute_path(context_.directory, typed);
   if (!is_below(path, location_->root)) {
-    return make_error(Code::invalid, quoted(typed) + " is outside the workspace " + quoted(location_->root))
+    return make_error(Code::invalid, quoted(typed) + " is outside the workspace " + quoted(location_->root),
+                      "give a path inside it; -C DIR goes to another workspace first")
         .with("path", std::string(typed));
   }
   std::string inside = relative_to(path, location_->root);

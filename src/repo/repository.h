@@ -95,8 +95,8 @@ class Repository {
   Result<Workspace> reload_workspace() const;
   /// As this snapshot has it. refused, with what to do, when there is none.
   Result<Workspace> workspace_in(const store::Snapshot& snapshot) const;
-  std::string state_path(std::string_view workspace_name) const;  ///< directory state file
-  std::string files_path(std::string_view workspace_name) const;  ///< see files.h
+  std::string state_path(std::string_view workspace_name) const;    ///< directory state file
+  std::string files_path(std::string_view workspace_name) const;    ///< see files.h
   std::string writing_path(std::string_view workspace_name) const;  ///< see files.h, F-4
 
   /// A user's path relative to the current directory -> path inside the workspace ("" for the top). invalid when

@@ -67,7 +67,8 @@ Result<FilesEdited> replace(Repository& repository, Begun& begun, std::vector<st
 }
 
 Error not_tracked(const std::string& path, const std::string& where) {
-  return make_error(Code::not_found, where + " has no " + quoted(path), "weft ls names what it has").with("path", path);
+  return make_error(Code::not_found, where + " has no " + quoted(path), "`weft ls -r` lists what it has")
+      .with("path", path);
 }
 
 /// The directory that holds `path`, by descriptor, and the last name.
@@ -109,33 +110,42 @@ Result<std::vector<Renaming>> plan_moves(const Begun& begun, const MoveRequest& 
   WEFT_TRY(const auto target, status_at(root, request.to));
   const bool into = target && target->kind == FileKind::directory;
   if (request.from.size() > 1 && !into) {
-    return make_error(Code::invalid, quoted(request.to) + " is no directory to move several files into");
+    return make_error(Code::invalid, quoted(request.to) + " is no directory to move several files into",
+                      "make it first, or move them one by one");
   }
   std::vector<Renaming> moves;
   for (const std::string& from : request.from) {
-    if (from.empty()) return make_error(Code::invalid, "the top of the workspace cannot be moved");
+    if (from.empty())
+      return make_error(Code::invalid, "the top of the workspace cannot be moved", "name files or directories in it");
     WEFT_TRY(const auto present, status_at(root, from));
     if (!present) {
-      return make_error(Code::not_found, "there is no " + quoted(from)).with("path", from);
+      return make_error(Code::not_found, "there is no " + quoted(from),
+                        "`weft status` and `weft ls -r` show what is there")
+          .with("path", from);
     }
     std::string to = request.to;
     if (into) to = (to.empty() ? "" : to + "/") + base_name(from);
-    if (to == from) return make_error(Code::invalid, quoted(from) + " is there already");
+    if (to == from)
+      return make_error(Code::invalid, quoted(from) + " is there already", "give the place it is to move to");
     if (is_below(to, from)) {
-      return make_error(Code::invalid, quoted(from) + " cannot be moved into itself").with("path", from);
+      return make_error(Code::invalid, quoted(from) + " cannot be moved into itself", "give a place outside of it")
+          .with("path", from);
     }
     WEFT_DO(tree::check_path(to));
     for (std::string_view rest = to; !rest.empty();) {
       const std::size_t slash = rest.find('/');
       if (object::name_is_reserved(rest.substr(0, slash))) {
-        return make_error(Code::invalid, quoted(to) + " holds a reserved name").with("path", to);
+        return make_error(Code::invalid, quoted(to) + " holds a reserved name",
+                          "choose another name: weft never writes out `.git`, `.weft` and the like")
+            .with("path", to);
       }
       rest.remove_prefix(slash == std::string_view::npos ? rest.size() : slash + 1);
     }
     WEFT_TRY(const auto in_the_way, status_at(root, to));
     if (in_the_way && (!request.force || in_the_way->kind == FileKind::directory)) {
       return make_error(Code::exists, quoted(to) + " exists",
-                        in_the_way->kind == FileKind::directory ? "" : "--force replaces it, and keeps what it held")
+                        in_the_way->kind == FileKind::directory ? "give another name, or move that directory away first"
+                                                                : "--force replaces it, and keeps what it held")
           .with("path", to);
     }
     WEFT_TRY(const auto parent, status_at(root, parent_path(to) == "." ? "" : parent_path(to)));
@@ -172,11 +182,13 @@ Result<FilesEdited> remove_paths(Repository& repository, const RemoveRequest& re
   WEFT_TRY(Begun begun, begin(repository));
   tree::TreeEditor editor(begun.transaction.reader(), begun.head_tree);
   for (const std::string& path : request.paths) {
-    if (path.empty()) return make_error(Code::invalid, "the top of the workspace cannot be removed");
+    if (path.empty())
+      return make_error(Code::invalid, "the top of the workspace cannot be removed",
+                        "name what is in it, or use `weft workspace rm NAME`");
     WEFT_TRY(const auto entry, editor.find(path));
     if (!entry) return not_tracked(path, "the head");
     if (entry->kind == object::EntryKind::directory && !request.recursive) {
-      return make_error(Code::refused, quoted(path) + " is a directory", "weft rm -r removes it with what is in it")
+      return make_error(Code::refused, quoted(path) + " is a directory", "`weft rm -r` removes it with what is in it")
           .with("path", path);
     }
     WEFT_DO(editor.remove(path));

@@ -40,7 +40,7 @@ Result<store::Operation> find_named(const store::Snapshot& snapshot, const std::
   }
   WEFT_TRY(const auto found, snapshot.find_operation_prefix(text, 2));
   if (found.empty()) {
-    return make_error(Code::not_found, "there is no operation " + quoted(text), "weft op log lists them")
+    return make_error(Code::not_found, "there is no operation " + quoted(text), "`weft op log` lists them")
         .with("operation", text);
   }
   if (found.size() > 1) {
@@ -49,7 +49,8 @@ Result<store::Operation> find_named(const store::Snapshot& snapshot, const std::
         .with("candidate", found[1].hex());
   }
   WEFT_TRY(auto operation, snapshot.operation(found.front()));
-  if (!operation) return make_error(Code::not_found, "there is no operation " + quoted(text));
+  if (!operation)
+    return make_error(Code::not_found, "there is no operation " + quoted(text), "`weft op log` lists them");
   return *std::move(operation);
 }
 
@@ -113,9 +114,10 @@ class Undoer {
     }
     if (request_.redo && !result_.undone.undoes) {
       return make_error(Code::refused, "operation " + result_.undone.id.hex().substr(0, 8) + " is no undo",
-                        "weft undo undoes it");
+                        "`weft undo OPERATION` undoes it");
     }
-    if (result_.undone.moves.empty()) return make_error(Code::refused, "that operation moved no ref");
+    if (result_.undone.moves.empty())
+      return make_error(Code::refused, "that operation moved no ref", "there is nothing to take back");
     WEFT_TRY(origin_, origin_of(snapshot, result_.undone));
     WEFT_TRY(const bool standing, all_stand(snapshot));
     return standing ? move_back(transaction) : invert(transaction);
