@@ -9,6 +9,7 @@
 #include "repo/commit.h"
 #include "repo/files.h"
 #include "repo/recording.h"
+#include "repo/settings.h"
 
 namespace weft::cli {
 
@@ -22,6 +23,7 @@ struct CommitOptions {
   std::optional<std::string> author;
   std::optional<std::string> parent;
   std::optional<std::string> changes;
+  std::optional<std::string> max_new_file_size;
   bool allow_empty = false;
 };
 
@@ -45,11 +47,13 @@ Result<int> show(Invocation& invocation, const repo::Repository& repository, con
   }
   if (wants_json(invocation)) {
     Json json = json_result(result);
+    if (!result.status.left_out.empty()) json.set("left_out", json_left_out(result.status.left_out));
     if (left_behind) json.set("hint", behind);
     emit(invocation, json);
     return 0;
   }
   show_warnings(invocation, result.status.warnings);
+  show_left_out(invocation, result.status.left_out);
   if (!result.change) {
     report(invocation, "nothing to commit\n");
     return 0;
@@ -106,6 +110,8 @@ Result<int> cmd_commit(Invocation& invocation) {
   options.flag("--allow-empty", given.allow_empty, "record a change that changes nothing");
   options.value("--changes", given.changes, "FILE", "record this change list instead of the working tree (- is stdin)");
   options.value("--parent", given.parent, "VERSION", "with --changes: what it is based on (default: @)");
+  options.value("--max-new-file-size", given.max_new_file_size, "SIZE",
+                "leave out new files above SIZE; 0: none (default: record.max-new-file-size)");
   options.positionals("PATHS", given.paths, "only what is at or below these", false);
   options.footer(
       "Change list: {\"weft\": 1, \"ops\": [OP...]}, applied in order, all or nothing. OP is one of\n"
@@ -134,6 +140,12 @@ Result<int> cmd_commit(Invocation& invocation) {
   request.advance = given.advance;
   request.author = given.author;
   request.allow_empty = given.allow_empty;
+  if (given.max_new_file_size) {
+    request.max_new_file_bytes = repo::parse_size(*given.max_new_file_size);
+    if (!request.max_new_file_bytes) {
+      return make_error(Code::usage, quoted(*given.max_new_file_size) + " is no size", "as in 100 MiB, or 0 for any");
+    }
+  }
   Progress progress(invocation, "recording");
   request.progress = [&](std::uint64_t names, std::uint64_t) { progress.update(names, 0); };
   auto result = repo::commit(repository, request);

@@ -3,6 +3,7 @@
 #include "cli/session.h"
 #include "cli/text.h"
 #include "cli/work_output.h"
+#include "repo/commit.h"
 #include "repo/files.h"
 #include "repo/history.h"
 
@@ -62,7 +63,8 @@ Result<int> cmd_status(Invocation& invocation) {
   options.flag("--ignored", ignored, "list ignored files, too");
   options.flag("--exit-code", exit_code, "exit 1 when there are differences");
   options.positionals("PATHS", typed, "only at or below these", false);
-  options.footer("A added, M modified, D deleted, R moved, P mode changed, T another type, ! ignored.\n");
+  options.footer(
+      "A added, M modified, D deleted, R moved, P mode changed, T another type, L new and too large, ! ignored.\n");
   WEFT_DO(options.parse(invocation));
 
   WEFT_TRY(const auto repository, repo::Repository::open_only(invocation.context));
@@ -80,6 +82,7 @@ Result<int> cmd_status(Invocation& invocation) {
   WEFT_TRY(scan.paths, repo_paths(repository, typed));
   std::erase(scan.paths, std::string());
   if (scan.paths.size() != typed.size()) scan.paths.clear();  // the top was named: everything
+  scan.max_new_file_bytes = repo::max_new_file_bytes(repository);
   WEFT_TRY(const auto status, work::status(files.tree(), snapshot, tree, scan));
   WEFT_TRY(const auto relation, relation_of(snapshot, workspace));
   const auto standing = repo::require_files_at_head(repository, state, workspace);
@@ -103,6 +106,7 @@ Result<int> cmd_status(Invocation& invocation) {
     Json list_of_ignored = Json::array();
     for (const auto& path : status.ignored) list_of_ignored.push(path);
     if (ignored) rest.set("ignored", list_of_ignored);
+    if (!status.left_out.empty()) rest.set("left_out", json_left_out(status.left_out));
     rest.set("warnings", json_warnings(status.warnings));
     list.finish(rest);
     return code;
@@ -116,6 +120,7 @@ Result<int> cmd_status(Invocation& invocation) {
     hint(invocation, standing.error().hint);
   }
   for (const auto& entry : status.entries) print(invocation, entry_line(invocation, entry));
+  for (const auto& each : status.left_out) print(invocation, left_out_line(invocation, each));
   for (const auto& path : status.ignored) {
     print(invocation, paint(invocation, Style::faint, "!") + " " + shown_path(invocation, path) +
                           std::string(line_end(invocation)));

@@ -152,6 +152,7 @@ const std::map<std::string, Scene>& scenes() {
           stage.fails({"-m", "To another", "--advance", "tags/v1"}, 4);
           stage.fails({"-m", "To kept", "--advance", "kept/x"});
           stage.fails({"-m", "No list", "--parent", "main"}, 2);
+          stage.fails({"-m", "No size", "--max-new-file-size", "much"}, 2);
           stage.machine.input_ = "{";
           stage.fails({"-m", "List", "--changes", "-", "--parent", "main"});
           stage.machine.input_ = R"({"weft": 1, "ops": [{"op": "delete", "path": "nowhere"}]})";

@@ -79,6 +79,32 @@ Json json_warnings(const std::vector<work::Warning>& warnings) {
   return list;
 }
 
+Json json_left_out(const std::vector<work::LeftOut>& left_out) {
+  Json list = Json::array();
+  for (const auto& each : left_out) list.push(Json::object().set("path", each.path).set("size", each.size));
+  return list;
+}
+
+std::string left_out_line(const Invocation& invocation, const work::LeftOut& each) {
+  std::string out = paint(invocation, Style::yellow, "L") + " " + shown_path(invocation, each.path);
+  if (!invocation.common.zero) out += paint(invocation, Style::dim, " (" + size_text(each.size) + ", new: left out)");
+  return out + std::string(line_end(invocation));
+}
+
+void show_left_out(Invocation& invocation, const std::vector<work::LeftOut>& left_out) {
+  if (left_out.empty()) return;
+  std::size_t shown = 0;
+  for (const auto& each : left_out) {
+    if (shown++ == kMaxShownWarnings) {
+      notice(invocation, "and " + std::to_string(left_out.size() - kMaxShownWarnings) + " more like these");
+      break;
+    }
+    notice(invocation, quoted(each.path) + ": is new and has " + size_text(each.size) +
+                           ", more than record.max-new-file-size: left out");
+  }
+  hint(invocation, "`weft commit " + quoted(left_out.front().path) + "` or --max-new-file-size=0 records it");
+}
+
 std::string entry_line(const Invocation& invocation, const work::StatusEntry& entry) {
   constexpr auto style_of = [](work::Change change) {
     return change == work::Change::deleted ? Style::removed

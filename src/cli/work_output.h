@@ -26,6 +26,12 @@ Json json_entry(const work::StatusEntry& entry);
 Json json_entries(const std::vector<work::StatusEntry>& entries);
 /// [{"path", "reason"}]
 Json json_warnings(const std::vector<work::Warning>& warnings);
+/// [{"path", "size"}]
+Json json_left_out(const std::vector<work::LeftOut>& left_out);
+/// "L path (60.0 MiB, new: left out)"; with -0 without what is in brackets.
+std::string left_out_line(const Invocation& invocation, const work::LeftOut& each);
+/// A notice for each file a commit left out for its size, and how to record it.
+void show_left_out(Invocation& invocation, const std::vector<work::LeftOut>& left_out);
 /// "M path", "R old -> new"; with -0 the paths raw and each ended by NUL.
 std::string entry_line(const Invocation& invocation, const work::StatusEntry& entry);
 /// A notice for each, at most `kMaxShownWarnings` and then how many more.

@@ -2,6 +2,8 @@
 
 #include "repo/files.h"
 #include "repo/recording.h"
+#include "repo/settings.h"
+#include "work/name_fold.h"
 
 namespace weft::repo {
 
@@ -69,6 +71,7 @@ Result<Attempt> try_commit(Repository& repository, const WorkspaceFiles& files, 
   work::ScanOptions options = files.scan_options();
   options.paths = request.paths;
   options.progress = request.progress;
+  options.max_new_file_bytes = request.max_new_file_bytes.value_or(0);
   WEFT_TRY(auto recorded, work::record(files.tree(), transaction.reader(), transaction, head_tree, options));
   CommitResult result;
   result.parents = workspace.head;
@@ -104,6 +107,9 @@ Result<Attempt> try_commit(Repository& repository, const WorkspaceFiles& files, 
   }
   transaction.set_operation(
       operation_info(context, std::string(kCommitLabel) + subject_of(request.message), workspace.name, author.text()));
+  // A remark: it fails nothing (CASES C23).
+  auto alike = work::find_lookalikes(transaction.reader(), change.tree, recorded.status);
+  if (alike) recorded.status.warnings.insert(recorded.status.warnings.end(), alike->begin(), alike->end());
   const auto committed = transaction.commit();
   if (!committed) {
     if (committed.error().code == Code::lost_race && detail(committed.error(), "ref") == head_ref) {
@@ -137,8 +143,14 @@ Result<void> place_change(store::Transaction& transaction, const ChangeListReque
 
 }  // namespace
 
-Result<CommitResult> commit(Repository& repository, const CommitRequest& request) {
+std::uint64_t max_new_file_bytes(const Repository& repository) {
+  return Settings::read(repository.context(), repository.store().directory()).size("record.max-new-file-size");
+}
+
+Result<CommitResult> commit(Repository& repository, const CommitRequest& asked) {
+  CommitRequest request = asked;
   WEFT_CHECK(!request.message.empty());
+  if (!request.max_new_file_bytes) request.max_new_file_bytes = max_new_file_bytes(repository);
   if (request.advance) WEFT_DO(check_movable_ref(*request.advance));
   WEFT_TRY(const Identity author, find_identity(repository.context(), request.author));
   if (!repository.location()) return repository.require_workspace().error();

@@ -29,7 +29,12 @@ struct CommitRequest {
   bool allow_empty = false;
   /// Now and then, on this thread: names looked at and bytes read so far.
   std::function<void(std::uint64_t names, std::uint64_t bytes)> progress = {};
+  /// New files above this are left out unless they are named in `paths`; absent: as record.max-new-file-size says.
+  std::optional<std::uint64_t> max_new_file_bytes = std::nullopt;
 };
+
+/// The setting record.max-new-file-size.
+std::uint64_t max_new_file_bytes(const Repository& repository);
 
 struct CommitResult {
   std::optional<ChangeId> change;  ///< absent: there was nothing to commit

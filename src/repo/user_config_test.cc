@@ -150,7 +150,7 @@ TEST_F(UserConfigTest, SetsAndReads) {
     const auto refused = set_user_config(context_, key, "x");
     ASSERT_FALSE(refused.has_value()) << key;
     EXPECT_EQ(refused.error().code, Code::invalid) << key;
-    EXPECT_EQ(refused.error().message, quoted(key) + " is no configuration key");
+    EXPECT_EQ(refused.error().message, weft::quoted(key) + " is no configuration key");
   }
   EXPECT_EQ(list_user_config(context_).value(), listed);
   write(".config/weft/config.toml", "[user]\nname = 3\n");

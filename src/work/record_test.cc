@@ -300,12 +300,38 @@ TEST_F(RecordTest, LargeNewFilesAreLeftOutUnlessNamed) {
   options.max_new_file_bytes = 1000;
   const Status seen = scan(options);
   EXPECT_EQ(lines(seen), (Lines{"A small"}));
-  EXPECT_EQ(warned(seen.warnings), (Lines{"big"}));
+  ASSERT_EQ(seen.left_out.size(), 1U);
+  EXPECT_EQ(seen.left_out[0].path, "big");
+  EXPECT_EQ(seen.left_out[0].size, 2000U);
+  EXPECT_EQ(seen.files_read, 0U);  // not even read
   options.paths = {"big"};
   commit(options);
   options.paths.clear();
   write("big", std::string(3000, 'x'));  // known now: no limit
   EXPECT_EQ(status_lines(options), (Lines{"M big", "A small"}));
+}
+
+TEST_F(RecordTest, LargeFilesUnderAnotherNameAreNotNew) {
+  write("d/big", std::string(2000, 'x'));
+  write("d/other", std::string(3000, 'y'));
+  commit();
+  ScanOptions options;
+  options.max_new_file_bytes = 1000;
+  rename("d", "e");
+  EXPECT_EQ(status_lines(options), (Lines{"R d -> e/"}));
+  rename("e/big", "moved");
+  write("copy", std::string(2000, 'c'));  // of that size, and yet new
+  write("fresh", std::string(4000, 'z'));
+  const auto recorded = commit(options);
+  EXPECT_EQ(lines(recorded.status), (Lines{"R d -> e/", "R d/big -> moved"}));
+  ASSERT_EQ(recorded.status.left_out.size(), 2U);
+  EXPECT_EQ(recorded.status.left_out[0].path, "copy");
+  EXPECT_EQ(recorded.status.left_out[1].path, "fresh");
+  EXPECT_EQ(status_lines(options), Lines{});
+  EXPECT_EQ(scan(options).left_out.size(), 2U);
+  std::ofstream(at("moved"), std::ios::app) << "more";  // edited and moved at once
+  rename("moved", "again");
+  EXPECT_EQ(status_lines(options), (Lines{"R+ moved -> again"}));
 }
 
 TEST_F(RecordTest, LargeFilesAreStreamed) {

@@ -91,6 +91,7 @@ Result<Scan> Scanner::run(const ObjectId& head) {
   update_.add(std::move(all.notes));
   Scan scan;
   scan.observations = std::move(all.observations);
+  scan.oversized = std::move(all.oversized);
   scan.ignored = std::move(all.ignored);
   scan.warnings = std::move(all.warnings);
   scan.files_seen = all.files_seen;

@@ -37,6 +37,7 @@ struct Observation {
   std::uint32_t mode = 0;      ///< as it is to be recorded
   std::optional<ObjectId> id;  ///< content, where known; a directory has none
   std::uint64_t size = 0;
+  bool oversized = false;           ///< new and above the limit: recorded only if it is the head's under another name
   bool unreadable = false;          ///< new and could not be read: recorded only if it is the head's under another name
   bool repository = false;          ///< `unreadable`, as a repository of its own lies in it (SC3)
   std::optional<std::size_t> from;  ///< index of the observation whose head node this is (a move)
@@ -49,6 +50,8 @@ struct Observation {
 
 struct Scan {
   std::vector<Observation> observations;  ///< in walk order (path_less)
+  std::vector<Observation> oversized;  ///< new files above the limit, unread
+  std::vector<LeftOut> left_out;       ///< those of them that are no moved file
   std::vector<std::string> ignored;
   std::vector<Warning> warnings;
   std::uint64_t files_seen = 0;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "tree/tree.h"
@@ -46,6 +47,55 @@ bool speaks_for_itself(const std::vector<Observation>& all, std::size_t i, bool 
   return true;
 }
 
+/// Large new files that may be the head's under another name (of the size or inode of one that is gone) take part in
+/// the search for moves; the others are left out at once, unread.
+void admit_candidates(const DirectoryState& state, Scan& scan) {
+  if (scan.oversized.empty()) return;
+  std::set<std::uint64_t> sizes;
+  std::set<std::uint64_t> inodes;
+  for (const Observation& observation : scan.observations) {
+    if (!observation.vacates() || observation.head->kind != EntryKind::file) continue;
+    sizes.insert(observation.head->size);
+    if (const std::size_t known = state.find(observation.path); known != DirectoryState::kNone) {
+      inodes.insert(state.entry(known).stamp.inode);
+    }
+  }
+  for (Observation& large : scan.oversized) {
+    if (sizes.contains(large.size) || inodes.contains(large.stamp.inode)) {
+      large.oversized = true;
+      scan.observations.push_back(std::move(large));
+    } else {
+      scan.left_out.push_back({std::move(large.path), large.size});
+    }
+  }
+  scan.oversized.clear();
+  std::sort(scan.observations.begin(), scan.observations.end(),
+            [](const Observation& a, const Observation& b) { return tree::path_less(a.path, b.path); });
+}
+
+/// Of those, the ones that were no move are left out as well. The indexes of moves stay right.
+void leave_out_new(Scan& scan) {
+  std::vector<std::size_t> place(scan.observations.size());
+  std::vector<Observation> kept;
+  for (std::size_t i = 0; i < scan.observations.size(); ++i) {
+    Observation& observation = scan.observations[i];
+    place[i] = kept.size();
+    if (observation.oversized && !observation.from) {
+      scan.left_out.push_back({std::move(observation.path), observation.size});
+    } else {
+      kept.push_back(std::move(observation));
+    }
+  }
+  if (kept.size() != scan.observations.size()) {
+    for (Observation& observation : kept) {
+      if (observation.from) observation.from = place[*observation.from];
+    }
+  }
+  scan.observations = std::move(kept);
+  std::sort(scan.left_out.begin(), scan.left_out.end(),
+            [](const LeftOut& a, const LeftOut& b) { return a.path < b.path; });
+}
+
 }  // namespace
 
 Result<Comparison> compare_with_head(const WorkTree& tree, const object::ObjectReader& reader,
@@ -61,7 +111,9 @@ Result<Comparison> compare_with_head(const WorkTree& tree, const object::ObjectR
   out.update = std::make_shared<StateUpdate>(state, begun_monotonic_ns, begun_ns);
   Scanner scanner(tree, reader, writer, options, *out.update);
   WEFT_TRY(out.scan, scanner.run(head));
+  admit_candidates(*state, out.scan);
   WEFT_DO(match_moves(tree, reader, *state, scanner, out.scan));
+  leave_out_new(out.scan);
   for (const Observation& observation : out.scan.observations) {
     if (!observation.repository || !observation.from) continue;
     // It is the head's after all.
@@ -141,6 +193,7 @@ Status make_status(Scan& scan) {
   std::stable_sort(status.entries.begin(), status.entries.end(),
                    [](const StatusEntry& a, const StatusEntry& b) { return a.path < b.path; });
   status.ignored = std::move(scan.ignored);
+  status.left_out = std::move(scan.left_out);
   status.warnings = std::move(scan.warnings);
   status.files_seen = scan.files_seen;
   status.files_read = scan.files_read;

@@ -92,6 +92,7 @@ struct WalkInput {
 
 struct WalkOutput {
   std::vector<Observation> observations;
+  std::vector<Observation> oversized;  ///< Scan::oversized
   std::vector<std::string> ignored;
   std::vector<Warning> warnings;
   StateNotes notes;

@@ -54,6 +54,7 @@ bool Exclusion::holds(const Pointer& exclusion) {
 
 void WalkOutput::append(WalkOutput other) {
   append_all(observations, std::move(other.observations));
+  append_all(oversized, std::move(other.oversized));
   append_all(ignored, std::move(other.ignored));
   append_all(warnings, std::move(other.warnings));
   append_all(notes.puts, std::move(other.notes.puts));

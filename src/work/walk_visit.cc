@@ -154,9 +154,13 @@ Result<void> Walker::visit_untracked(const Here& here, const Child& child, std::
   ++out_.files_seen;
   const std::uint64_t limit = in_.options.max_new_file_bytes;
   if (limit != 0 && child.kind == FileKind::file && child.status.size > limit && !in_.scope.names(path)) {
-    warn(std::move(path), "is new and has " + std::to_string(child.status.size) + " bytes, above the limit of " +
-                              std::to_string(limit) + ": left out; name it to record it");
-    forget(child);
+    Observation large;
+    large.path = std::move(path);
+    large.present = true;
+    large.stamp = Stamp::of(child.status);
+    large.size = child.status.size;
+    large.mode = recorded_mode(child.status.mode, std::nullopt);
+    out_.oversized.push_back(std::move(large));
     return {};
   }
   return add(here, child, std::move(path));

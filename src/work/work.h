@@ -61,8 +61,8 @@ struct ScanOptions {
   bool list_ignored = false;
   /// Only at or below these; empty: everything. One that is nowhere is no error: callers know what they were asked.
   std::vector<std::string> paths;
-  /// New files above this many bytes are left out with a warning; 0: no limit. Paths named exactly in `paths` are
-  /// exempt.
+  /// New files above this many bytes are left out (Status::left_out, and a warning when recording); 0: no limit. Paths
+  /// named exactly in `paths` are exempt, and what is recognised as a file of the head under another name is not new.
   std::uint64_t max_new_file_bytes = 0;
   /// Called now and then, on the calling thread: names looked at and bytes read so far.
   std::function<void(std::uint64_t names, std::uint64_t bytes)> progress = {};
@@ -74,8 +74,15 @@ struct Warning {
   std::string reason;
 };
 
+/// A new file above ScanOptions::max_new_file_bytes: not recorded, and in no entry.
+struct LeftOut {
+  std::string path;
+  std::uint64_t size = 0;
+};
+
 struct Status {
   std::vector<StatusEntry> entries;  ///< sorted by path
+  std::vector<LeftOut> left_out;     ///< sorted by path
   std::vector<std::string> ignored;  ///< topmost ignored paths, directories with '/' behind
   std::vector<Warning> warnings;     ///< paths that could not be read, are no file, directory or link, ...
   std::uint64_t files_seen = 0, files_read = 0;
