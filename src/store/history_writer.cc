@@ -299,7 +299,7 @@ class HistoryWriter {
 };
 
 Result<std::uint64_t> extend_history(const std::shared_ptr<Store::State>& store, const HistoryExtent& extent) {
-  if (!store->touches || store->damage) return std::uint64_t{0};
+  if (!store->touches || store->damage || store->unwritable) return std::uint64_t{0};
   WEFT_TRY(const OwnerToken me, store->control->token());
   log::SharedMutex mutex(*store->control, store->env.clock, store->shared().history);
   log::SharedMutex::Acquired acquired;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/private_control.h"
 #include "store/history_index.h"
 #include "store/history_writer.h"
 
@@ -19,9 +20,11 @@ Error lost_bytes(std::string_view message) {
                  "what is whole can be read; run `weft verify`, then `weft repair --accept-loss` to write again");
 }
 
+enum class Access : std::uint8_t { write, read };
+
 /// Fills a new control block from the files.
 Result<void> initialise(Env& env, const std::string& directory, const Format& format, SharedControl& control,
-                        std::vector<std::string>& notices) {
+                        Access access, std::vector<std::string>& notices) {
   log::Segments segments(env, join_path(directory, "log"), format.segment_bytes);
   PackCache packs(env, join_path(directory, "packs"));
   WEFT_DO(control.ensure_allocated(kStoreStateOffset, sizeof(SharedStoreState)));
@@ -36,21 +39,37 @@ Result<void> initialise(Env& env, const std::string& directory, const Format& fo
     if (recovered.end.position == 0) {
       return damaged(fmt::format("{} has no first transaction", segments.path_of(0)), "restore the file from a copy");
     }
-    // Before anything is written or shown: a stale whole frame behind a torn one must not come back to life, and what was
-    // accepted must be durable even if its own flush never came back.
-    WEFT_DO(segments.clear_behind(recovered.end.position));
+    // Before anything is written or shown: a stale whole frame behind a torn one must not come back to life, and what
+    // was accepted must be durable even if its own flush never came back.
+    if (access == Access::write) WEFT_DO(segments.clear_behind(recovered.end.position));
   }
-  return log::Log::initialise(control, kLogLayout, segments, recovered.end, recovered.client, recovered.damage.has_value());
+  return log::Log::initialise(control, kLogLayout, segments, recovered.end, recovered.client,
+                              recovered.damage.has_value());
 }
 
+/// The store may not be written to by this process, or there is no room: reading needs neither.
+bool forbids_writing(const Error& error) { return error.code == Code::permission || error.code == Code::no_space; }
+
+/// `unwritable`: why the block is one of this process's own. Such a one shows the log as its files are now; what others
+/// append later it does not see, and it flushes nothing of what it accepts.
 Result<std::unique_ptr<SharedControl>> open_control(Env& env, const std::string& directory, const Format& format,
-                                                    const StoreHooks& hooks, std::vector<std::string>& notices) {
+                                                    const StoreHooks& hooks, std::vector<std::string>& notices,
+                                                    std::optional<Error>& unwritable) {
   SharedControlOptions options;
   options.path = join_path(directory, "control");
   options.size = kControlBytes;
   options.layout = kControlLayout;
-  options.initialise = [&](SharedControl& control) { return initialise(env, directory, format, control, notices); };
-  return hooks.open_control ? hooks.open_control(options) : open_mapped_control(options);
+  Access access = Access::write;
+  options.initialise = [&](SharedControl& control) {
+    return initialise(env, directory, format, control, access, notices);
+  };
+  if (hooks.open_control) return hooks.open_control(options);
+  auto control = open_mapped_control(options);
+  if (control || !forbids_writing(control.error())) return control;
+  unwritable = control.error();
+  notices.clear();
+  access = Access::read;
+  return make_private_control(options);
 }
 
 }  // namespace
@@ -65,7 +84,8 @@ Env Store::env() const { return state_->env; }
 const std::optional<Error>& Store::damage() const { return state_->damage; }
 const std::vector<std::string>& Store::notices() const { return state_->notices; }
 
-Result<Store> Store::create(Env env, const std::string& directory, const StoreOptions& options, const StoreHooks& hooks) {
+Result<Store> Store::create(Env env, const std::string& directory, const StoreOptions& options,
+                            const StoreHooks& hooks) {
   Format format;
   format.segment_bytes = options.segment_bytes;
   WEFT_DO(decode_format(encode_format(format), "the new store's settings"));
@@ -73,10 +93,10 @@ Result<Store> Store::create(Env env, const std::string& directory, const StoreOp
     return make_error(Code::exists, fmt::format("{} is a weft store already", directory));
   }
   // A directory without `format` is what a killed creation leaves: gone on with.
-  for (const std::string& path :
-       {directory, join_path(directory, "log"), join_path(directory, "packs"), join_path(directory, "index"),
-        join_path(directory, "workspaces")}) {
-    if (auto made = env.fs.make_directory(path); !made && made.error().code != Code::exists) return std::move(made).error();
+  for (const std::string& path : {directory, join_path(directory, "log"), join_path(directory, "packs"),
+                                  join_path(directory, "index"), join_path(directory, "workspaces")}) {
+    if (auto made = env.fs.make_directory(path); !made && made.error().code != Code::exists)
+      return std::move(made).error();
   }
   log::Segments segments(env, join_path(directory, "log"), format.segment_bytes);
   const StoreIds ids{env.random.id<StoreId>(), env.random.id<ReplicaId>()};
@@ -98,9 +118,16 @@ Result<Store> Store::open(Env env, const std::string& directory, const StoreHook
   }
   WEFT_TRY(const Format format, decode_format(*bytes, format_path(directory)));
   std::vector<std::string> notices;
-  WEFT_TRY(auto control, open_control(env, directory, format, hooks, notices));
+  std::optional<Error> unwritable;
+  WEFT_TRY(auto control, open_control(env, directory, format, hooks, notices, unwritable));
   auto state = std::make_shared<State>(env, directory, format, std::move(control), hooks);
   state->notices = std::move(notices);
+  if (unwritable) {
+    const bool full = unwritable->code == Code::no_space;
+    state->unwritable = std::move(*unwritable)
+                            .hinted(full ? "free some room; until then the store can be read as it is"
+                                         : "the store can be read as it is; to record, make it writable");
+  }
 
   // What was durable must still be there: files may have been cut while the control block lived on.
   const std::uint64_t durable = state->log.durable().position;

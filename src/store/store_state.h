@@ -82,6 +82,7 @@ struct Store::State {
   std::atomic<std::uint32_t> commits = 0;  ///< by this process
   std::atomic<std::uint64_t> objects_read = 0;
   std::optional<Error> damage;
+  std::optional<Error> unwritable;  ///< why nothing can be recorded: the control block is private
   std::vector<std::string> notices;
 };
 

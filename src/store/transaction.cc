@@ -401,6 +401,7 @@ void Transaction::State::placed(std::uint64_t position, std::uint64_t payload_po
 
 Result<Transaction> Store::begin() const {
   if (state_->damage) return *state_->damage;
+  if (state_->unwritable) return *state_->unwritable;
   WEFT_TRY(Snapshot view, snapshot());
   return Transaction(std::make_unique<Transaction::State>(state_, std::move(view)));
 }
