@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 
 #include "base/workers.h"
 #include "work/ignore_sources.h"
@@ -99,7 +100,20 @@ Result<Scan> Scanner::run(const ObjectId& head) {
   // SC4
   std::sort(scan.observations.begin(), scan.observations.end(),
             [](const Observation& a, const Observation& b) { return path_less(a.path, b.path); });
+  if (!scope_.everything()) drop_bare_routes(scan.observations);
   return scan;
+}
+
+/// A new directory on the way to what was asked for is of interest for what was found in it.
+void Scanner::drop_bare_routes(std::vector<Observation>& observations) const {
+  std::vector<Observation> kept;  // from the last to the first
+  for (auto next = observations.rbegin(); next != observations.rend(); ++next) {
+    const bool bare = next->is_new() && next->kind == EntryKind::directory && !next->head &&
+                      scope_.place(next->path) == Scope::Place::route &&
+                      (kept.empty() || !is_at_or_below(kept.back().path, next->path));
+    if (!bare) kept.push_back(std::move(*next));
+  }
+  observations.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
 }
 
 bool Scanner::needs_reading(const Observation& observation) {

@@ -77,6 +77,7 @@ class Scanner {
     bool asked = false;
     ContentRead content;
   };
+  void drop_bare_routes(std::vector<Observation>& observations) const;
   static bool needs_reading(const Observation& observation);
   Result<Reading> read(const Observation& observation, DirCursor& cursor) const;
   void take(Observation& observation, const Reading& reading, Scan& scan);

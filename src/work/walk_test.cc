@@ -297,6 +297,13 @@ TEST_F(WalkTest, APathLooksOnlyWhereItWasAsked) {
   status = scan(options);
   EXPECT_EQ(lines(status), Lines{"D " + file(3, 3)});
   EXPECT_EQ(warned(status.warnings), (Lines{"build/deep/x", "d102/x.o", "d104"}));
+  // A new directory on the way is no answer by itself.
+  make_dir("fresh/deeper");
+  options.paths = {"fresh/deeper/none", "fresh/none"};
+  EXPECT_EQ(status_lines(options), Lines{});
+  options.paths = {"fresh/deeper"};
+  EXPECT_EQ(status_lines(options), Lines{"A fresh/deeper/"});
+  remove("fresh");
   // Recording a path records that path.
   options.paths = {file(0, 0)};
   commit(options);
