@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -41,6 +43,14 @@ class WorkTest : public ::testing::Test {
 
   std::string root_path() const { return temp_ / "tree"; }
   std::string at(const std::string& path) const { return root_path() + "/" + path; }
+  /// From here on root, too, is refused what the modes of files refuse. In a child. It stays the user root, who owns
+  /// the files and can reach them: the directory for temporary files may be one where nobody else may look.
+  static bool obey_modes() {
+    if (::geteuid() != 0) return true;
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3]{};
+    return ::syscall(SYS_capset, &header, none) == 0;
+  }
   WorkTree tree() { return {env_, *root_, temp_ / "state/tree"}; }
 
   void write(const std::string& path, const std::string& content) {
