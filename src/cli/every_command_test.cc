@@ -496,6 +496,8 @@ const std::map<std::string, Scene>& scenes() {
        {{},
         true,
         [](Stage& stage) {
+          // The store holds the path of its workspace, and that has another length elsewhere.
+          stage.transcript.mask("[0-9]+ bytes that are left", "SIZE that are left");
           stage.ok({});
           stage.fails({"README"}, 2);
           damage(stage.machine);
