@@ -47,10 +47,11 @@ bool mount_ext4(const std::string& image, const std::string& place, int mebibyte
   return std::system(("(" + command + ") >/dev/null 2>&1").c_str()) == 0;
 }
 
-bool become_nobody() {
+bool become_nobody(const std::string& place) {
   constexpr unsigned kNobody = 65534;
   if (::geteuid() != 0) return true;
-  return ::setgroups(0, nullptr) == 0 && ::setgid(kNobody) == 0 && ::setuid(kNobody) == 0;
+  if (::setgroups(0, nullptr) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) return false;
+  return ::access(place.c_str(), W_OK | X_OK) == 0 && ::access(WEFT_PROGRAM, X_OK) == 0;
 }
 
 ProcessOutput weft(const std::string& directory, std::vector<std::string> arguments,

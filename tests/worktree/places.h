@@ -26,8 +26,9 @@ bool mount_tmpfs(const std::string& place, const std::string& options);
 bool remount(const std::string& place, unsigned long flags, const std::string& options = "");
 /// A fresh ext4 in the file `image`, on `place`.
 bool mount_ext4(const std::string& image, const std::string& place, int mebibytes);
-/// In a child: nobody from here on.
-bool become_nobody();
+/// In a child: nobody from here on. False, too, if nobody cannot work in `place` or run the program: both may lie in
+/// directories where nobody else may look.
+bool become_nobody(const std::string& place);
 
 /// The weft program in `directory`, as a user without configuration.
 ProcessOutput weft(const std::string& directory, std::vector<std::string> arguments,
