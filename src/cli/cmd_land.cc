@@ -1,5 +1,6 @@
 // land: brings the workspace's changes onto a ref.
 #include "cli/output.h"
+#include "cli/session.h"
 #include "cli/text.h"
 #include "cli/work_output.h"
 #include "repo/land.h"
@@ -38,7 +39,10 @@ Result<int> cmd_land(Invocation& invocation) {
 
   WEFT_TRY(auto repository, repo::Repository::open_only(invocation.context));
   show_notices(invocation, repository);
+  Progress progress(invocation, "writing files");
+  request.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const auto landed = repo::land(repository, request);
+  progress.clear();
   if (!landed) return landed.error();
   const auto& result = *landed;
   if (wants_json(invocation)) {

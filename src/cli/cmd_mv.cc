@@ -13,7 +13,8 @@ Result<int> cmd_mv(Invocation& invocation) {
   options.flag("-f,--force", request.force, "replace a file that is there (it is recorded first)");
   options.positionals("FROM... TO", typed, "what, and where to (an existing directory: into it)", true);
   WEFT_DO(options.parse(invocation));
-  if (typed.size() < 2) return make_error(Code::usage, "`weft mv` needs what to move and where to", "run `weft help mv`");
+  if (typed.size() < 2)
+    return make_error(Code::usage, "`weft mv` needs what to move and where to", "run `weft help mv`");
 
   WEFT_TRY(auto repository, repo::Repository::open_only(invocation.context));
   show_notices(invocation, repository);
@@ -28,7 +29,7 @@ Result<int> cmd_mv(Invocation& invocation) {
     }
     emit(invocation, Json::object()
                          .set("moves", moves)
-                         .set("operation", result.operation.hex())
+                         .set("operation", result.operation->hex())
                          .set("rescued", json_rescue(result.rescue)));
     return 0;
   }

@@ -1,5 +1,6 @@
 // restore: brings files back as a version has them.
 #include "cli/output.h"
+#include "cli/session.h"
 #include "cli/text.h"
 #include "cli/work_output.h"
 #include "repo/restore.h"
@@ -18,7 +19,12 @@ Result<int> cmd_restore(Invocation& invocation) {
   WEFT_TRY(auto repository, repo::Repository::open_only(invocation.context));
   show_notices(invocation, repository);
   WEFT_TRY(const auto paths, repo_paths(repository, typed));
-  WEFT_TRY(const auto result, repo::restore_paths(repository, from, paths));
+  Progress progress(invocation, "writing files");
+  const auto restored = repo::restore_paths(
+      repository, from, paths, [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); });
+  progress.clear();
+  if (!restored) return restored.error();
+  const auto& result = *restored;
   if (wants_json(invocation)) {
     emit(invocation, json_files_edited(result));
     return 0;

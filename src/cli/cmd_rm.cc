@@ -1,5 +1,6 @@
 // rm: removes files from the working tree.
 #include "cli/output.h"
+#include "cli/session.h"
 #include "cli/text.h"
 #include "cli/work_output.h"
 #include "repo/restore.h"
@@ -20,7 +21,12 @@ Result<int> cmd_rm(Invocation& invocation) {
   WEFT_TRY(auto repository, repo::Repository::open_only(invocation.context));
   show_notices(invocation, repository);
   WEFT_TRY(request.paths, repo_paths(repository, typed));
-  WEFT_TRY(const auto result, repo::remove_paths(repository, request));
+  Progress progress(invocation, "removing files");
+  request.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const auto removed = repo::remove_paths(repository, request);
+  progress.clear();
+  if (!removed) return removed.error();
+  const auto& result = *removed;
   if (wants_json(invocation)) {
     emit(invocation, json_files_edited(result));
     return 0;

@@ -152,7 +152,7 @@ Json json_files_edited(const repo::FilesEdited& edited) {
   for (const auto& path : edited.paths) list.push(path);
   Json json = Json::object()
                   .set("paths", list)
-                  .set("operation", edited.operation.hex())
+                  .set("operation", edited.operation ? Json(edited.operation->hex()) : Json(nullptr))
                   .set("rescued", json_rescue(edited.rescue));
   set_report(json, edited.report);
   return json;

@@ -4,6 +4,7 @@
 
 #include "repo/history.h"
 #include "repo/recording.h"
+#include "work/checkout_preview.h"
 
 namespace weft::repo {
 
@@ -29,6 +30,10 @@ Result<void> check_edits(Landing& landing, const store::Transaction& transaction
   }
   WEFT_TRY(const InTheWay blocking, in_the_way(transaction.reader(), from, to, *landing.status));
   if (!blocking.empty()) return refuse_in_the_way(blocking, "land");
+  // What is no file at all is in no status, and what changed since is not in this one.
+  work::CheckoutOptions options;
+  options.ignore = landing.files.ignore();
+  WEFT_DO(work::preview_checkout(landing.files.tree(), transaction.reader(), from, to, options));
   return {};
 }
 
@@ -116,6 +121,7 @@ Result<std::optional<LandResult>> try_land(Repository& repository, Landing& land
     what.to = result.after;
     what.from_tree = head_tree;
     what.to_tree = merged_tree;
+    what.progress = landing.request.progress;
     auto report = write_out(repository, workspace.name, landing.files, now, what);
     if (report) {
       result.report = *std::move(report);

@@ -22,6 +22,7 @@ struct LandRequest {
   std::optional<std::string> ref;  ///< default: the followed one
   Bytes message;                   ///< of the merge change; empty: a standard one
   std::optional<std::string> author;
+  Progress progress = {};
 };
 struct LandResult {
   enum class How : std::uint8_t { nothing, fast_forward, merged } how = How::nothing;

@@ -1,13 +1,20 @@
 #include "repo/rescue.h"
 
+#include <set>
+
 #include "repo/recording.h"
 #include "tree/tree.h"
+#include "work/checkout_preview.h"
 
 namespace weft::repo {
 
 namespace {
 
 constexpr std::string_view kPathsHeader = "weft-rescued-paths";
+constexpr std::string_view kDirectoriesHeader = "weft-made-directories";
+constexpr std::string_view kMadeTreeHeader = "weft-made-tree";
+/// A verb that touches more speaks for all it was asked for.
+constexpr std::size_t kMaxPathsNamed = 10'000;
 constexpr std::uint64_t kMaxPaths = 100'000;
 constexpr std::uint64_t kMaxPathBytes = 1u << 20;
 constexpr std::size_t kRefDigits = 16;
@@ -66,22 +73,121 @@ std::optional<std::vector<std::string>> rescued_paths(const object::Change& chan
   return *std::move(paths);
 }
 
+std::vector<std::string> directories_made(const object::Change& change) {
+  const Bytes* header = change.find_extra(kDirectoriesHeader);
+  if (header == nullptr) return {};
+  auto paths = decode_rescued_paths(*header);
+  if (!paths) return {};
+  return *std::move(paths);
+}
+
+std::optional<ObjectId> made_tree(const object::Change& change) {
+  const Bytes* header = change.find_extra(kMadeTreeHeader);
+  return header == nullptr ? std::nullopt : ObjectId::parse(*header);
+}
+
+namespace {
+
+/// The directory, gone down to without following links; not_found and the like where there is none.
+Result<HostDir> open_below(const HostDir& root, std::string_view path) {
+  WEFT_TRY(HostDir directory, HostDir::open(root.path()));
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    WEFT_TRY(directory, directory.open_dir(path.substr(0, slash)));
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  }
+  return directory;
+}
+
+std::string_view above(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+}
+
+/// Of the directories the paths lie in, those that are not there; topmost first.
+std::vector<std::string> missing_directories(const HostDir& root, const std::vector<std::string>& paths) {
+  std::set<std::string, std::less<>> present{""};
+  std::set<std::string> missing;
+  for (const std::string& path : paths) {
+    for (std::string_view up = above(path); !present.contains(up) && !missing.contains(std::string(up));
+         up = above(up)) {
+      if (open_below(root, up)) {
+        present.emplace(up);
+        break;
+      }
+      missing.emplace(up);
+    }
+  }
+  return {missing.begin(), missing.end()};
+}
+
+/// RE-3: what the verb takes away or replaces. The rest stays where it is; it is recorded all the same.
+Result<ObjectId> known_tree(store::Transaction& transaction, const work::Recorded& recorded, const ObjectId& target,
+                            const OverwriteOptions& options) {
+  const object::ObjectReader& reader = transaction.reader();
+  tree::TreeEditor known(reader, recorded.tree);
+  for (const work::StatusEntry& entry : recorded.status.entries) {
+    const bool is_guess = options.paths_alone && entry.change == work::Change::moved && entry.content_changed &&
+                          entry.kind != object::EntryKind::directory;
+    if (entry.change != work::Change::added && !is_guess) continue;
+    WEFT_TRY(const bool replaced, occupied(reader, target, entry.path));
+    if (replaced) continue;
+    if (options.unreached) {
+      WEFT_TRY(bool left, same_at(reader, recorded.tree, *options.unreached, entry.path));
+      if (!left && (is_guess || entry.kind == object::EntryKind::directory)) {
+        // A directory may be empty by now, of what it held then; it goes only if nothing else is in it.
+        WEFT_TRY(const auto then, tree::find_path(reader, *options.unreached, entry.path));
+        left = then && (is_guess || then->kind == object::EntryKind::directory);
+      }
+      if (left) continue;
+    }
+    WEFT_TRY(const auto present, known.find(entry.path));
+    if (present) WEFT_DO(known.remove(entry.path));
+  }
+  return known.finish(transaction);
+}
+
+}  // namespace
+
+void remove_empty_directories(const HostDir& root, const std::vector<std::string>& paths) {
+  for (auto path = paths.rbegin(); path != paths.rend(); ++path) {
+    const auto parent = open_below(root, above(*path));
+    // What is not empty, or not there, is as it should be.
+    if (parent) (void)parent->remove_dir(base_name(*path)).has_value();
+  }
+}
+
 Result<Overwrite> prepare_overwrite(Repository& repository, store::Transaction& transaction,
                                     const Repository::Workspace& workspace, const FilesState& state,
                                     const WorkspaceFiles& files, const std::vector<std::string>& paths,
-                                    const ObjectId& target, std::string_view verb, std::vector<work::Warning>* unkept,
-                                    const ObjectId* unreached) {
+                                    const ObjectId& target, std::string_view verb, const OverwriteOptions& options) {
   const Context& context = repository.context();
   const store::Snapshot& snapshot = transaction.snapshot();
   WEFT_TRY(const ObjectId at_tree, tree_of(snapshot, state.at));
-  work::ScanOptions options = files.scan_options();
-  options.paths = paths;
-  WEFT_TRY(auto recorded, work::record(files.tree(), transaction.reader(), transaction, at_tree, options));
-  if (unkept != nullptr) {
-    *unkept = recorded.status.warnings;
+  work::ScanOptions scan = files.scan_options();
+  scan.paths = paths;
+  WEFT_TRY(auto recorded, work::record(files.tree(), transaction.reader(), transaction, at_tree, scan));
+  if (options.unkept != nullptr) {
+    *options.unkept = recorded.status.warnings;
   } else if (!recorded.status.warnings.empty()) {
     return cannot_keep(recorded.status.warnings.front(), verb);
   }
+  Overwrite out;
+  out.paths = paths;
+  WEFT_TRY(out.from, known_tree(transaction, recorded, target, options));
+  std::vector<std::string> made;
+  if (options.paths_alone) {
+    work::CheckoutOptions checkout;
+    checkout.ignore = files.ignore();
+    checkout.paths = paths;
+    WEFT_TRY(auto preview, work::preview_checkout(files.tree(), transaction.reader(), out.from, target, checkout));
+    out.nothing = preview.paths.empty();
+    made = missing_directories(files.root(), preview.paths);
+    if (made.size() > kMaxPathsNamed) made.clear();
+    if (preview.paths.size() <= kMaxPathsNamed) out.paths = std::move(preview.paths);
+  }
+  out.status = std::move(recorded.status);
+  if (out.nothing) return out;
 
   const auto identity = find_identity(context, std::nullopt);
   const Identity author = identity ? *identity : Identity{"weft", ""};  // keeping files must not need a configuration
@@ -89,33 +195,18 @@ Result<Overwrite> prepare_overwrite(Repository& repository, store::Transaction& 
            draft_change(context, snapshot, state.at.changes, author, "Files before " + std::string(verb) + "\n"));
   change.tree = recorded.tree;
   change.ops = std::move(recorded.ops);
-  change.extra.emplace_back(std::string(kPathsHeader), encode_rescued_paths(paths));
+  change.extra.emplace_back(std::string(kPathsHeader), encode_rescued_paths(out.paths));
+  if (!made.empty()) change.extra.emplace_back(std::string(kDirectoriesHeader), encode_rescued_paths(made));
+  if (options.paths_alone || options.after) {
+    ObjectId made_of_it = target;
+    if (options.after) {
+      WEFT_TRY(made_of_it, options.after(recorded.tree));
+    }
+    change.extra.emplace_back(std::string(kMadeTreeHeader), made_of_it.hex());
+  }
   WEFT_TRY(const ChangeId id, put_recorded(transaction, at_tree, change));
-
-  Overwrite out;
   out.rescue = {std::string(kRescuePrefix) + workspace.name + "/" + id.hex().substr(0, kRefDigits), id};
   transaction.edit_ref(move_ref(out.rescue.ref, std::nullopt, Version(id)));
-
-  // RE-3: an untracked file the target has no place for stays where it is; it is recorded all the same.
-  tree::TreeEditor known(transaction.reader(), recorded.tree);
-  for (const work::StatusEntry& entry : recorded.status.entries) {
-    if (entry.change != work::Change::added) continue;
-    WEFT_TRY(const bool replaced, occupied(transaction.reader(), target, entry.path));
-    if (replaced) continue;
-    if (unreached != nullptr) {
-      WEFT_TRY(bool left, same_at(transaction.reader(), recorded.tree, *unreached, entry.path));
-      if (!left && entry.kind == object::EntryKind::directory) {
-        // Empty by now, of what it held then; it goes only if nothing else is in it.
-        WEFT_TRY(const auto then, tree::find_path(transaction.reader(), *unreached, entry.path));
-        left = then && then->kind == object::EntryKind::directory;
-      }
-      if (left) continue;
-    }
-    WEFT_TRY(const auto present, known.find(entry.path));
-    if (present) WEFT_DO(known.remove(entry.path));
-  }
-  WEFT_TRY(out.from, known.finish(transaction));
-  out.status = std::move(recorded.status);
   return out;
 }
 

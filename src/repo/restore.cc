@@ -6,6 +6,8 @@ namespace weft::repo {
 
 namespace {
 
+constexpr std::size_t kShownDigits = 8;
+
 /// What the three verbs begin with.
 struct Begun {
   WorkspaceFiles files;
@@ -44,25 +46,39 @@ std::string label_of(std::string_view verb, const std::vector<std::string>& path
   return label;
 }
 
+/// Of a failure after the operation was made durable.
+Error with_operation(Error error, const TransactionId& operation) {
+  error.message += "; what the files held before is recorded, as operation " + operation.hex().substr(0, kShownDigits);
+  if (error.hint.empty()) error.hint = "`weft undo` brings back what was changed already";
+  return error;
+}
+
 /// Records what is there, makes the operation durable, then brings the files at `paths` to `target`.
 Result<FilesEdited> replace(Repository& repository, Begun& begun, std::vector<std::string> paths,
-                            const ObjectId& target, std::string_view verb) {
+                            const ObjectId& target, std::string_view verb, const Progress& progress) {
   const std::vector<std::string> scope = scope_of(paths);
   WEFT_TRY(auto overwrite, prepare_overwrite(repository, begun.transaction, begun.workspace, begun.state, begun.files,
-                                             scope, target, verb));
+                                             scope, target, verb, {.paths_alone = true}));
+  FilesEdited out;
+  if (overwrite.nothing) {
+    out.paths = std::move(paths);
+    return out;
+  }
   begun.transaction.set_operation(operation_info(repository.context(), label_of(verb, paths), begun.workspace.name,
                                                  author_text(repository.context())));
   WEFT_TRY(const auto committed, begun.transaction.commit());
-  FilesEdited out;
   out.operation = committed.id;
   out.rescue = std::move(overwrite.rescue);
   out.paths = std::move(paths);
-  WEFT_TRY(const auto now, repository.store().snapshot());
   work::CheckoutOptions options;
   options.ignore = begun.files.ignore();
   options.paths = scope;
   options.keep_edits = true;
-  WEFT_TRY(out.report, work::checkout(begun.files.tree(), now, overwrite.from, target, options));
+  options.progress = progress;
+  WEFT_TRY(const auto now, repository.store().snapshot());
+  auto report = work::checkout(begun.files.tree(), now, overwrite.from, target, options);
+  if (!report) return with_operation(std::move(report).error(), committed.id);
+  out.report = *std::move(report);
   return out;
 }
 
@@ -98,6 +114,20 @@ Result<std::optional<FileStatus>> status_at(const HostDir& root, const std::stri
   if (status) return Answer(*status);
   if (status.error().code == Code::not_found) return Answer();
   return status.error();
+}
+
+/// Nothing is brought to where something that is no directory stands above it.
+Result<void> check_way_is_free(const HostDir& root, const std::string& path) {
+  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    const std::string above = path.substr(0, slash);
+    WEFT_TRY(const auto there, status_at(root, above));
+    if (!there) return {};
+    if (there->kind == FileKind::directory) continue;
+    return make_error(Code::refused, quoted(path) + " cannot be there: " + quoted(above) + " is no directory any more",
+                      "`weft restore` with that path brings the directory back, or move away what stands there")
+        .with("path", above);
+  }
+  return {};
 }
 
 struct Renaming {
@@ -157,10 +187,31 @@ Result<std::vector<Renaming>> plan_moves(const Begun& begun, const MoveRequest& 
   return moves;
 }
 
+/// What is recorded, with the moves made in it.
+Result<ObjectId> tree_after(Begun& begun, const std::vector<Renaming>& moves, const ObjectId& recorded,
+                            const Context& context) {
+  tree::TreeEditor editor(begun.transaction.reader(), recorded);
+  for (const Renaming& move : moves) {
+    WEFT_TRY(auto entry, editor.find(move.from));
+    if (!entry) continue;  // ignored
+    WEFT_DO(editor.remove(move.from));
+    WEFT_DO(
+        editor.set_with_parents(move.to, *std::move(entry), [&](ByteView) { return context.env.random.id<NodeId>(); }));
+  }
+  return editor.finish(begun.transaction);
+}
+
+Result<void> rename(const HostDir& root, const Renaming& move, bool force) {
+  WEFT_TRY(const Spot from, find_spot(root, move.from));
+  WEFT_TRY(const Spot to, find_spot(root, move.to));
+  if (force) return from.directory.rename(from.name, to.directory, to.name);
+  return from.directory.rename_new(from.name, to.directory, to.name);
+}
+
 }  // namespace
 
 Result<FilesEdited> restore_paths(Repository& repository, const std::optional<std::string>& from,
-                                  const std::vector<std::string>& paths) {
+                                  const std::vector<std::string>& paths, const Progress& progress) {
   WEFT_CHECK(!paths.empty());
   WEFT_TRY(Begun begun, begin(repository));
   ObjectId target = begun.head_tree;
@@ -170,11 +221,14 @@ Result<FilesEdited> restore_paths(Repository& repository, const std::optional<st
   }
   for (const std::string& path : paths) {
     WEFT_TRY(const auto there, tree::find_path(begun.transaction.reader(), target, path));
-    if (there) continue;
+    if (there) {
+      WEFT_DO(check_way_is_free(begun.files.root(), path));
+      continue;
+    }
     WEFT_TRY(const auto here, tree::find_path(begun.transaction.reader(), begun.head_tree, path));
     if (!here) return not_tracked(path, from ? quoted(*from) : "the head");
   }
-  return replace(repository, begun, paths, target, "restore");
+  return replace(repository, begun, paths, target, "restore", progress);
 }
 
 Result<FilesEdited> remove_paths(Repository& repository, const RemoveRequest& request) {
@@ -194,7 +248,7 @@ Result<FilesEdited> remove_paths(Repository& repository, const RemoveRequest& re
     WEFT_DO(editor.remove(path));
   }
   WEFT_TRY(const ObjectId target, editor.finish(begun.transaction));
-  return replace(repository, begun, request.paths, target, "rm");
+  return replace(repository, begun, request.paths, target, "rm", request.progress);
 }
 
 Result<FilesEdited> move_paths(Repository& repository, const MoveRequest& request) {
@@ -206,8 +260,10 @@ Result<FilesEdited> move_paths(Repository& repository, const MoveRequest& reques
     touched.push_back(move.from);
     touched.push_back(move.to);
   }
+  OverwriteOptions options;
+  options.after = [&](const ObjectId& recorded) { return tree_after(begun, moves, recorded, repository.context()); };
   WEFT_TRY(auto overwrite, prepare_overwrite(repository, begun.transaction, begun.workspace, begun.state, begun.files,
-                                             touched, begun.head_tree, "mv"));
+                                             touched, begun.head_tree, "mv", options));
   begun.transaction.set_operation(operation_info(repository.context(), label_of("mv", request.from),
                                                  begun.workspace.name, author_text(repository.context())));
   WEFT_TRY(const auto committed, begun.transaction.commit());
@@ -216,12 +272,12 @@ Result<FilesEdited> move_paths(Repository& repository, const MoveRequest& reques
   out.rescue = std::move(overwrite.rescue);
   out.operation = committed.id;
   for (const Renaming& move : moves) {
-    WEFT_TRY(const Spot from, find_spot(begun.files.root(), move.from));
-    WEFT_TRY(const Spot to, find_spot(begun.files.root(), move.to));
-    if (request.force)
-      WEFT_DO(from.directory.rename(from.name, to.directory, to.name));
-    else
-      WEFT_DO(from.directory.rename_new(from.name, to.directory, to.name));
+    if (const auto renamed = rename(begun.files.root(), move, request.force); !renamed) {
+      Error error = with_operation(renamed.error(), committed.id);
+      error.message +=
+          "; " + std::to_string(out.report.written) + " of " + std::to_string(moves.size()) + " were moved";
+      return error;
+    }
     ++out.report.written;
   }
   return out;

@@ -5,6 +5,7 @@
 //         operation `undo` undoes.
 //   RT-2  No head moves: the next commit records what these verbs did.
 //   RT-3  Untracked files are left alone, unless a restored file takes their place (then RT-1 holds).
+//   RT-4  What can be refused is before anything is durable; where nothing is to be done, no operation is made.
 // Threading: functions.
 #pragma once
 
@@ -18,18 +19,19 @@ namespace weft::repo {
 
 struct FilesEdited {
   std::vector<std::string> paths;  ///< repository paths as given
-  Rescue rescue;
-  TransactionId operation;
+  std::optional<Rescue> rescue;
+  std::optional<TransactionId> operation;  ///< none: there was nothing to do
   work::CheckoutReport report;
 };
 
 /// `from`: a version as resolve_version takes it, default the head. `paths`: repository paths, "" for everything.
 Result<FilesEdited> restore_paths(Repository& repository, const std::optional<std::string>& from,
-                                  const std::vector<std::string>& paths);
+                                  const std::vector<std::string>& paths, const Progress& progress = {});
 
 struct RemoveRequest {
   std::vector<std::string> paths;
   bool recursive = false;
+  Progress progress = {};
 };
 Result<FilesEdited> remove_paths(Repository& repository, const RemoveRequest& request);
 

@@ -1,6 +1,7 @@
 #include "repo/switch.h"
 
 #include "repo/recording.h"
+#include "work/checkout_preview.h"
 
 namespace weft::repo {
 
@@ -79,11 +80,15 @@ Result<Attempt> try_switch(Repository& repository, const WorkspaceFiles& files, 
     WEFT_TRY(const auto status, work::status(files.tree(), snapshot, what.from_tree, files.scan_options()));
     if (!status.entries.empty()) {
       WEFT_TRY(auto overwrite, prepare_overwrite(repository, transaction, workspace, state, files, {}, what.to_tree,
-                                                 "switch", nullptr, unreached ? &*unreached : nullptr));
+                                                 "switch", {.unreached = unreached}));
       result.rescue = std::move(overwrite.rescue);
       what.from_tree = overwrite.from;
-      what.keep_edits = true;
     }
+    // Whatever could be refused is, before the head moves; what comes up later is kept by name.
+    work::CheckoutOptions options;
+    options.ignore = files.ignore();
+    WEFT_DO(work::preview_checkout(files.tree(), transaction.reader(), what.from_tree, what.to_tree, options));
+    what.keep_edits = true;
   } else {
     WEFT_TRY(result.report, write_out(repository, workspace.name, files, snapshot, what));
   }

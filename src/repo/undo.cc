@@ -7,6 +7,7 @@
 #include "repo/land.h"
 #include "repo/recording.h"
 #include "repo/workspace.h"
+#include "work/checkout_preview.h"
 
 namespace weft::repo {
 
@@ -17,6 +18,7 @@ constexpr std::size_t kMaxOperations = 100'000;
 /// How long a chain of undos of undos may get before its origin is no longer looked for.
 constexpr int kMaxChain = 10'000;
 constexpr std::size_t kMinDigits = 4;
+constexpr std::size_t kShownDigits = 8;
 constexpr std::string_view kWorkspacePrefix = "workspaces/";
 
 bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
@@ -147,14 +149,20 @@ class Undoer {
 
   struct FilesPlan {
     bool bring = false;
-    Version to;                      ///< where the files stand afterwards
-    ObjectId tree;                   ///< what they are brought to
-    std::vector<std::string> paths;  ///< only these; empty: all
-    bool is_rescue = false;          ///< `tree` holds what an operation had overwritten
+    Version to;     ///< where the files stand afterwards
+    ObjectId tree;  ///< what they are brought to
+
+    /// What an operation had recorded of the files before it wrote others: `tree` has it.
+    std::optional<ChangeId> rescue;
+    std::vector<std::string> paths;  ///< of the rescue; empty: all
+    bool paths_alone = false;        ///< nothing else is brought anywhere
+    std::optional<ObjectId> made;    ///< what the operation made of these paths
+    std::vector<std::string> directories_made;
   };
 
   /// What undoing means for the files of this workspace (UN-2).
-  Result<FilesPlan> plan_files(const store::Snapshot& snapshot) {
+  Result<FilesPlan> plan_files(store::Transaction& transaction) {
+    const store::Snapshot& snapshot = transaction.snapshot();
     FilesPlan plan;
     if (!workspace_) return plan;
     plan.to = workspace_->head;
@@ -164,6 +172,10 @@ class Undoer {
       plan.to = move.before->version;
       head_moves = plan.to != workspace_->head;
     }
+    if (head_moves && !keeps_files(origin_.label)) {
+      plan.bring = true;
+      WEFT_TRY(plan.tree, tree_of(snapshot, plan.to));
+    }
     const std::string own_rescue = std::string(kRescuePrefix) + workspace_->name + "/";
     for (const auto& move : result_.undone.moves) {
       if (!move.ref.starts_with(own_rescue) || move.before || !move.after || move.after->version.changes.size() != 1) {
@@ -172,20 +184,42 @@ class Undoer {
       WEFT_TRY(const auto change, snapshot.change(move.after->version.changes.front()));
       auto paths = rescued_paths(change);
       if (!paths) continue;
-      plan.bring = plan.is_rescue = true;
-      plan.tree = change.tree;
+      plan.rescue = move.after->version.changes.front();
       plan.paths = *std::move(paths);
-      return plan;
-    }
-    if (head_moves && !keeps_files(origin_.label)) {
+      plan.made = made_tree(change);
+      plan.directories_made = directories_made(change);
+      plan.paths_alone = plan.made || (!head_moves && !plan.paths.empty());
+      if (plan.bring && !plan.paths.empty() && change.parents != plan.to.changes) {
+        WEFT_TRY(plan.tree, put_on_top(transaction, plan.tree, change.tree, plan.paths));
+      } else {
+        plan.tree = change.tree;
+      }
       plan.bring = true;
-      WEFT_TRY(plan.tree, tree_of(snapshot, plan.to));
+      return plan;
     }
     return plan;
   }
 
+  /// `base` with what `top` has at the paths.
+  Result<ObjectId> put_on_top(store::Transaction& transaction, const ObjectId& base, const ObjectId& top,
+                              const std::vector<std::string>& paths) {
+    tree::TreeEditor editor(transaction.reader(), base);
+    for (const std::string& path : paths) {
+      WEFT_TRY(auto entry, tree::find_path(transaction.reader(), top, path));
+      if (entry) {
+        WEFT_DO(editor.set_with_parents(path, *std::move(entry),
+                                        [this](ByteView) { return repository_.context().env.random.id<NodeId>(); }));
+        continue;
+      }
+      WEFT_TRY(const auto present, editor.find(path));
+      if (present) WEFT_DO(editor.remove(path));
+    }
+    return editor.finish(transaction);
+  }
+
   /// Records what bringing the files there would overwrite; afterwards `from_tree_` is what they are known to hold.
-  Result<void> prepare_files(store::Transaction& transaction, const FilesPlan& plan) {
+  /// Whatever is in the way refuses here, before anything is durable.
+  Result<void> prepare_files(store::Transaction& transaction, FilesPlan& plan) {
     if (!plan.bring) return {};
     const store::Snapshot& snapshot = transaction.snapshot();
     WEFT_TRY(auto files, WorkspaceFiles::open(repository_, workspace_->name, workspace_->root));
@@ -197,11 +231,37 @@ class Undoer {
     files_.emplace(std::move(files));
     WEFT_TRY(state_, finish_interrupted(repository_, snapshot, *workspace_, *files_, std::move(state_)));
     WEFT_TRY(from_tree_, tree_of(snapshot, state_.at));
-    if (plan.is_rescue) return rescue_files(transaction, plan.paths, plan.tree);
+    if (plan.paths_alone) {
+      WEFT_TRY(const bool nothing,
+               rescue_files(transaction, plan.paths, plan.tree, {.unreached = plan.made, .paths_alone = true}));
+      if (nothing) plan.bring = false;
+      return {};
+    }
+    if (plan.rescue && plan.paths.empty()) {
+      WEFT_DO(rescue_files(transaction, {}, plan.tree, {}));
+    } else {
+      WEFT_DO(rescue_edits(transaction, plan));
+    }
+    work::CheckoutOptions options;
+    options.ignore = files_->ignore();
+    WEFT_DO(work::preview_checkout(files_->tree(), transaction.reader(), from_tree_, plan.tree, options));
+    return {};
+  }
+
+  /// Of files that are brought to another version, those with edits.
+  Result<void> rescue_edits(store::Transaction& transaction, const FilesPlan& plan) {
     work::ScanOptions options = files_->scan_options();
     options.list_ignored = true;
     WEFT_TRY(const auto status, work::status(files_->tree(), transaction.reader(), from_tree_, options));
-    WEFT_TRY(const InTheWay blocking, in_the_way(transaction.reader(), from_tree_, plan.tree, status));
+    WEFT_TRY(InTheWay blocking, in_the_way(transaction.reader(), from_tree_, plan.tree, status));
+    // Where a rescue is brought back, untracked files were its operation's matter as well.
+    std::erase_if(blocking.untracked, [&](const std::string& path) {
+      const bool rescued = std::any_of(plan.paths.begin(), plan.paths.end(), [&](const std::string& each) {
+        return is_below(path, each) || is_below(each, path) || path == each;
+      });
+      if (rescued) blocking.edited.push_back(path);
+      return rescued;
+    });
     if (!blocking.untracked.empty())
       return refuse_in_the_way({{}, blocking.untracked}, request_.redo ? "redo" : "undo");
     if (blocking.edited.empty()) return {};
@@ -210,16 +270,18 @@ class Undoer {
       if (entry.change != work::Change::moved) continue;
       if (std::find(paths.begin(), paths.end(), entry.path) != paths.end()) paths.push_back(entry.old_path);
     }
-    return rescue_files(transaction, paths, plan.tree);
+    WEFT_DO(rescue_files(transaction, paths, plan.tree, {}));
+    return {};
   }
 
-  Result<void> rescue_files(store::Transaction& transaction, const std::vector<std::string>& paths,
-                            const ObjectId& target) {
+  /// True: with `paths_alone`, there is nothing to do.
+  Result<bool> rescue_files(store::Transaction& transaction, const std::vector<std::string>& paths,
+                            const ObjectId& target, const OverwriteOptions& options) {
     WEFT_TRY(auto overwrite, prepare_overwrite(repository_, transaction, *workspace_, state_, *files_, paths, target,
-                                               request_.redo ? "redo" : "undo"));
+                                               request_.redo ? "redo" : "undo", options));
     from_tree_ = overwrite.from;
-    result_.rescue = std::move(overwrite.rescue);
-    return {};
+    if (!overwrite.nothing) result_.rescue = std::move(overwrite.rescue);
+    return overwrite.nothing;
   }
 
   Result<void> bring_files(const FilesPlan& plan) {
@@ -235,12 +297,14 @@ class Undoer {
     }
     result_.files_kept = false;
     WEFT_TRY(const auto now, repository_.store().snapshot());
-    if (!plan.paths.empty()) {
+    if (plan.paths_alone) {
       work::CheckoutOptions options;
       options.ignore = files_->ignore();
       options.paths = plan.paths;
       options.keep_edits = true;
+      options.progress = request_.progress;
       WEFT_TRY(result_.report, work::checkout(files_->tree(), now, from_tree_, plan.tree, options));
+      remove_empty_directories(files_->root(), plan.directories_made);
       return {};
     }
     WriteOut what;
@@ -248,11 +312,24 @@ class Undoer {
     what.to = plan.to;
     what.from_tree = from_tree_;
     what.to_tree = plan.tree;
-    // Of all other edits nothing was recorded (RE-1): they are carried over, never overwritten.
-    what.keep_edits = plan.is_rescue;
+    // What was in the way refused before; of edits made since nothing was recorded (RE-1): kept by name.
+    what.keep_edits = true;
     what.progress = request_.progress;
     WEFT_TRY(result_.report, write_out(repository_, workspace_->name, *files_, now, what));
     return {};
+  }
+
+  /// The refs went back, and the files did not follow (all the way): again would undo another operation.
+  Error not_brought(Error error, const FilesPlan& plan) const {
+    error.message += std::string("; the ") + (request_.redo ? "redo" : "undo") + " itself is recorded, as operation " +
+                     result_.operation.hex().substr(0, kShownDigits);
+    const std::string finish =
+        plan.paths_alone ? "weft restore --from " + plan.rescue->hex() + " PATHS" : std::string("weft switch @");
+    error.hint = (error.code == Code::no_space ? "make room, then `" : "`") + finish + "` brings the rest of the files";
+    for (const std::string& path : plan.paths) {
+      if (plan.paths_alone) error.details.emplace_back("path", path);
+    }
+    return error;
   }
 
   /// Directories of workspaces that come back or go again with their refs.
@@ -311,7 +388,7 @@ class Undoer {
 
   Result<std::optional<UndoResult>> move_back(store::Transaction& transaction) {
     const store::Snapshot& snapshot = transaction.snapshot();
-    WEFT_TRY(const FilesPlan plan, plan_files(snapshot));
+    WEFT_TRY(FilesPlan plan, plan_files(transaction));
     WEFT_TRY(const Directories directories, plan_directories(snapshot));
     WEFT_DO(prepare_files(transaction, plan));
     for (const auto& move : result_.undone.moves) {
@@ -327,7 +404,7 @@ class Undoer {
     const auto committed = transaction.commit();
     if (!committed) return lost(committed.error());
     result_.operation = committed->id;
-    WEFT_DO(bring_files(plan));
+    if (const auto brought = bring_files(plan); !brought) return not_brought(brought.error(), plan);
     WEFT_DO(bring_directories(directories));
     note_other_workspaces();
     return std::optional(std::move(result_));
@@ -425,7 +502,7 @@ class Undoer {
       result_.moves.push_back({result_.follow, store::RefValue{workspace_->head, {}}, store::RefValue{plan.to, {}}});
     }
     note_refs_left_behind();
-    WEFT_DO(bring_files(plan));
+    if (const auto brought = bring_files(plan); !brought) return not_brought(brought.error(), plan);
     return std::optional(std::move(result_));
   }
 

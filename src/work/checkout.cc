@@ -1,6 +1,7 @@
 // Bringing a working tree to a version: planned (checkout_plan.h), refused as a whole or applied (checkout_apply.h).
 #include "tree/tree.h"
 #include "work/checkout_apply.h"
+#include "work/checkout_preview.h"
 
 namespace weft::work {
 namespace {
@@ -32,7 +33,37 @@ Error stopped_at(Error error, const CheckoutReport& report) {
   return error;
 }
 
+/// Whether it says all about what is below its path.
+bool covers_all_below(const Step& step) { return step.before && step.after && step.before->kind != step.after->kind; }
+
 }  // namespace
+
+Result<CheckoutPreview> preview_checkout(const WorkTree& tree, const object::ObjectReader& reader, const ObjectId& from,
+                                         const ObjectId& to, const CheckoutOptions& options) {
+  for (const std::string& path : options.paths) WEFT_DO(tree::check_path(path));
+  WEFT_TRY(const FileStatus top, tree.root.self_status());
+  const auto state =
+      std::make_shared<const DirectoryState>(DirectoryState::load(tree.env.fs, tree.state_path, top.device, top.inode));
+  // Never written: the checkout itself will find the same out again, and then it is true of what is there.
+  StateUpdate update(state, tree.env.clock.monotonic_ns(), tree.env.clock.now_ns());
+  CheckoutOptions strict = options;
+  strict.keep_edits = false;
+  WEFT_TRY(const CheckoutPlan plan, plan_checkout(tree, reader, from, to, strict, update));
+  if (!plan.conflicts.empty()) return refusal(plan.conflicts);
+
+  CheckoutPreview out;
+  const Step* last = nullptr;
+  for (const Step& step : plan.steps) {
+    if (step.action == Step::Action::none) continue;
+    if (last != nullptr && is_at_or_below(step.path, last->path)) {
+      if (covers_all_below(*last)) continue;
+      out.paths.pop_back();
+    }
+    out.paths.push_back(step.path);
+    last = &step;
+  }
+  return out;
+}
 
 Result<CheckoutReport> checkout(const WorkTree& tree, const object::ObjectReader& reader, const ObjectId& from,
                                 const ObjectId& to, const CheckoutOptions& options) {

@@ -233,8 +233,16 @@ class Planner {
 
   // ---- what is to be done
 
+  bool is_below_a_problem(std::string_view path) const {
+    for (std::size_t slash = path.find('/'); slash != std::string_view::npos; slash = path.find('/', slash + 1)) {
+      if (problem_paths_.contains(std::string(path.substr(0, slash)))) return true;
+    }
+    return false;
+  }
+
   void conflict(const std::string& path, std::string reason) {
     ++problems_;
+    problem_paths_.insert(path);
     if (options_.keep_edits) {
       plan_.warnings.push_back({path, "kept as it is: it " + std::move(reason)});
     } else {
@@ -250,8 +258,8 @@ class Planner {
       return {};
     }
     if (around == Around::blocked) {
-      // What blocks was kept and named already where edits are kept.
-      if (step.after && !options_.keep_edits) {
+      // Where edits are kept, what blocks may have been named already.
+      if (step.after && !(options_.keep_edits && is_below_a_problem(step.path))) {
         conflict(step.path, "something that is no directory stands where a directory of it belongs");
       }
       return {};
@@ -394,6 +402,7 @@ class Planner {
   CheckoutPlan plan_;
   std::unordered_map<std::string_view, std::size_t> by_path_;
   std::size_t problems_ = 0;
+  std::set<std::string> problem_paths_;
   std::optional<std::string> missing_;  ///< looked for last and not there: neither is anything below it
   std::string spelled_away_;            ///< left out for its name, with everything below it
   struct {

@@ -118,7 +118,7 @@ TEST_F(CheckoutTest, WithKeepEditsWhatIsNotAsRecordedIsKeptByNameAndTheRestGoesO
   CheckoutOptions options;
   options.keep_edits = true;
   const auto report = switch_to(two, options);
-  EXPECT_EQ(warned(report.warnings), (Lines{"b", "gone"}));
+  EXPECT_EQ(warned(report.warnings), (Lines{"b", "d/c", "gone"}));
   EXPECT_EQ(report.warnings.front().reason, "kept as it is: it has local edits");
   EXPECT_EQ(read("a"), "2");
   EXPECT_EQ(read("b"), "edit");

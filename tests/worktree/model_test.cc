@@ -493,8 +493,6 @@ class Episode {
                                  const Error& error) {
     const std::string touched = picture_difference(disk, world_.disk(current_));
     if (!touched.empty()) problem("a refused " + verb + " changed files:\n" + touched);
-    here().done.clear();  // its operation may stand nevertheless
-    here().undone.clear();
     // Nothing is brought to where a directory of it was replaced.
     for (std::string up = parent_path_of(path); !up.empty(); up = parent_path_of(up)) {
       if (disk.contains(up) && disk.at(up).kind != Thing::directory) return;
@@ -502,22 +500,16 @@ class Episode {
     if (!has_unrecordable(disk)) problem(verb + " refused without a reason: " + error.message);
   }
 
-  /// Paths a verb on `path` may take for something of the head that was moved: recorded first, and then treated as
-  /// such. Within `path` alone more looks moved than in the whole tree.
+  /// Paths a verb on `path` may take for something of the head that was moved: just the content of something that is
+  /// missing there. Recorded first, and then treated as such.
   std::set<std::string> moved_paths(const std::string& path, const Picture& disk) {
     std::set<std::string> out;
     const Picture& head = head_picture();
-    const bool some_missing = std::any_of(head.begin(), head.end(), [&](const auto& each) {
-      return at_or_below(each.first, path) && !same_at(head, disk, each.first);
-    });
-    if (some_missing) {
+    for (const auto& [gone, was] : head) {
+      if (!at_or_below(gone, path) || same_at(head, disk, gone)) continue;
       for (const auto& [each, thing] : disk) {
-        if (at_or_below(each, path) && !head.contains(each)) out.insert(each);
-      }
-    }
-    if (const auto status = world_.status(current_)) {
-      for (const auto& entry : status->entries) {
-        if (entry.change == work::Change::moved) out.insert(entry.path);
+        if (!at_or_below(each, path) || thing.kind != was.kind) continue;
+        if (thing.kind == Thing::directory || thing.content == was.content) out.insert(each);
       }
     }
     return out;
@@ -532,16 +524,6 @@ class Episode {
         checked("restore " + weft::quoted(path), true, [&] { return world_.restore(current_, {path}); });
     if (!result) return expect_refusal_has_reason("restore", path, disk, result.error());
     const Picture now = world_.disk(current_);
-    // Nothing is brought to where a directory above it was replaced.
-    bool cut_off = false;
-    for (std::string up = parent_path_of(path); !up.empty(); up = parent_path_of(up)) {
-      cut_off = cut_off || (disk.contains(up) && disk.at(up).kind != Thing::directory);
-    }
-    if (cut_off) {
-      here().done.clear();
-      here().undone.clear();
-      return;
-    }
     for (const auto& [each, thing] : part_of(head, path)) {
       const auto has = now.find(each);
       if ((has == now.end() || !has->second.same(thing)) && !is_named(result->report, each))
@@ -558,7 +540,8 @@ class Episode {
       }
       if (!kept && !replaced) problem("restore took away " + weft::quoted(each));
     }
-    did("restore", here().head, disk);
+    if (result->operation) did("restore", here().head, disk);
+    if (!result->operation && !same_picture(disk, now)) problem("a restore without an operation changed files");
   }
 
   void remove_paths() {
@@ -581,7 +564,8 @@ class Episode {
         problem("rm left " + weft::quoted(each));
       }
     }
-    did("rm", here().head, disk);
+    if (result->operation) did("rm", here().head, disk);
+    if (!result->operation && !same_picture(disk, now)) problem("an rm without an operation changed files");
   }
 
   void move_path() {
@@ -608,17 +592,11 @@ class Episode {
     if (!result) {
       const std::string touched = picture_difference(disk, world_.disk(current_));
       if (!touched.empty()) problem("a refused undo changed files:\n" + touched);
-      here().done.clear();  // its operation may stand nevertheless
-      here().undone.clear();
-      // It can be stopped after the refs went back, by a pipe put where it writes: `switch @` finishes then.
-      if (world_.head(current_) != here().head) over_ = true;
+      if (world_.head(current_) != here().head) problem("a refused undo moved the head");
       return;
     }
     note("  that was: " + result->undone.label);
-    if (!brought_to_heads()) {  // a redo that brought back what its undo had recorded, and no more
-      over_ = true;
-      return;
-    }
+    if (!brought_to_heads()) return;
     if (from.empty() || !result->report.warnings.empty() || result->how != repo::UndoResult::How::moved_refs)
       return resync();
     Done entry = std::move(from.back());
@@ -630,7 +608,7 @@ class Episode {
     const Picture& wanted = redo ? entry.disk_after : entry.disk_before;
     Picture now = world_.disk(current_);
     Picture wanted_here = wanted;
-    if (!redo) forgive(entry, disk, wanted_here, now);
+    if (!redo) forgive(entry, wanted_here, now);
     std::string difference;
     if (entry.verb == "commit") {
       difference = picture_difference(disk, now);
@@ -649,18 +627,11 @@ class Episode {
   }
 
   /// What an undo may leave or take, though it was otherwise before; all of it is in some version.
-  void forgive(const Done& entry, const Picture& disk, Picture& wanted, Picture& now) {
+  void forgive(const Done& entry, Picture& wanted, Picture& now) {
     const auto leave_out = [&](const std::string& path) {
       wanted.erase(path);
       now.erase(path);
     };
-    for (const auto& [path, thing] : disk) {
-      const bool was = entry.disk_before.contains(path);
-      // Untracked files are never taken away: what mv moved of them is at both places.
-      if (entry.verb == "mv" && !was) leave_out(path);
-      // Directories on the way to what was restored stay.
-      if (entry.verb == "restore" && !was && thing.kind == Thing::directory) leave_out(path);
-    }
     if (entry.verb != "switch") return;
     // What was already as the other version has it (there or gone) had become that version's.
     const Picture& head = picture_of(entry.head_before);
@@ -683,12 +654,15 @@ class Episode {
     return in_a->second.same(in_b->second);
   }
 
+  /// Of the workspace undone in always; of others, whose heads an undo may move, not.
   bool brought_to_heads() {
     const auto repository = must(world_.open("w"));
     for (const auto& each : must(repo::list_workspaces(repository, must(repository.store().snapshot())))) {
-      if (each.files_at) return false;
+      if (!each.files_at) continue;
+      over_ = true;
+      if ((each.name == "default" ? "w" : each.name) == current_) problem("an undo left the files elsewhere");
     }
-    return true;
+    return !over_;
   }
 
   /// After what the model does not follow (an inverse change, workspaces that come back): begin again from what is.
