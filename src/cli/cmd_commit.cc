@@ -3,6 +3,7 @@
 // The message is settled (also in an editor) before a transaction begins or a lock is taken: a commit that is killed
 // while its editor is open leaves nothing behind but the text (CASES C1).
 #include "cli/commit_message.h"
+#include "cli/git_path.h"
 #include "cli/output.h"
 #include "cli/text.h"
 #include "cli/work_output.h"
@@ -66,6 +67,12 @@ Result<int> show(Invocation& invocation, const repo::Repository& repository, con
     print(invocation, paint(invocation, Style::id, id) + where + " " + printable(repo::subject_of(message)) + "\n");
   }
   if (left_behind) hint(invocation, behind);
+  if (!from_list && repository.location()) {
+    const std::string doing = git_in_progress(invocation.context.env.fs, repository.location()->root);
+    if (!doing.empty()) {
+      notice(invocation, "git is in the middle of " + doing + " here: what is recorded is the files as they are");
+    }
+  }
   return 0;
 }
 

@@ -71,7 +71,14 @@ void tell_what_stayed(Invocation& invocation, const git::ExportReport& report) {
     if (ref.action == git::ExportAction::skipped) {
       notice(invocation, printable(ref.name) + " is left out: " + ref.reason);
     } else if (ref.action == git::ExportAction::behind) {
-      notice(invocation, name + " stays: git's holds more (weft git import)");
+      if (ref.reason == "git's holds more") {
+        notice(invocation, name + " stays: git's holds more (weft git import)");
+      } else {
+        notice(invocation, name + " stays: " + ref.reason);
+        hint(invocation, "weft git export PATH " + printable(ref.name) +
+                             " --force takes it back in git, too; "
+                             "weft git import brings it back here");
+      }
     } else if (ref.action == git::ExportAction::gone) {
       notice(invocation, name + " stays: " + ref.reason);
       if (ref.reason == "it was deleted in weft") ++gone;
@@ -118,6 +125,12 @@ Result<int> cmd_git_export(Invocation& invocation) {
   if (!report) return report.error();
 
   tell_what_stayed(invocation, *report);
+  const auto& workspace = repository.workspace();
+  if (report->created && !exporting.dry_run && !exporting.work_tree && workspace &&
+      git::lies_in(exporting.path, workspace->root)) {
+    notice(invocation, quoted(exporting.path) + " lies among the files of this workspace");
+    hint(invocation, "name it in .weftignore, or weft commit records it");
+  }
   const auto stayed = git::refs_problem(*report);
   if (wants_json(invocation)) {
     if (stayed) return *stayed;

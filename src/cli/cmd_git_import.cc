@@ -141,6 +141,10 @@ Result<int> cmd_git_import(Invocation& invocation) {
   for (const auto& skipped : report->skipped) {
     notice(invocation, printable(skipped.git_name) + " is left out: " + skipped.reason);
   }
+  if (report->sparse) {
+    notice(invocation, "git's sparse checkout leaves tracked files out here: they count as deleted");
+    hint(invocation, "git sparse-checkout disable brings them");
+  }
   for (const auto& warning : report->warnings) {
     notice(invocation, printable(warning.path) + ": " + warning.reason);
   }

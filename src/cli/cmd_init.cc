@@ -46,6 +46,7 @@ Result<int> cmd_init(Invocation& invocation) {
   std::string follow = "main";
   bool follow_given = false;
   bool no_git = false;
+  std::string conversions;
   Options options("init", "Makes a store (`.weft`) in a directory, with the workspace `default`.");
   options.value("--follow", follow, "REF", "the ref the workspace follows (default: main)", &follow_given);
   options.flag("--no-git", no_git, "in a git work tree: do not import its history");
@@ -63,6 +64,7 @@ Result<int> cmd_init(Invocation& invocation) {
   if (beside_git) {
     auto facts = git::look_at(root, "");
     if (!facts) return not_made(std::move(facts).error());
+    conversions = facts->conversions;
     // First: git must not see the store even for a moment, nor where this is cut off.
     WEFT_DO(git::exclude_store(fs, facts->directory));
     if (const std::string branch = git::branch_ref(facts->head); !follow_given && !branch.empty()) follow = branch;
@@ -74,6 +76,11 @@ Result<int> cmd_init(Invocation& invocation) {
     WEFT_TRY(imported, import_beside(invocation, repository, root));
     WEFT_TRY(const auto workspace, repository.reload_workspace());
     follow = workspace.record.follow;
+  }
+  if (!conversions.empty()) {
+    notice(invocation, "git changes files on their way between history and work tree here (" + printable(conversions) +
+                           "), weft does not: `weft status` shows such files as modified, and a commit of them records "
+                           "the bytes that lie here");
   }
   const std::string& store = repository.store().directory();
   if (wants_json(invocation)) {

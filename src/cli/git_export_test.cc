@@ -90,7 +90,7 @@ TEST(GitGolden, Colocated) {
   EXPECT_EQ(git_says({"status", "--porcelain"}), "");
   transcript.say("in the middle of a merge git's branch stays");
   git.git({"merge", "-q", "--no-ff", "--no-commit", "side"});
-  machine.ok({"commit", "-m", "Meanwhile"});
+  transcript.weft({"commit", "-m", "Meanwhile"});
   transcript.weft({"git", "export"});
   git.git({"merge", "--abort"});
   transcript.weft({"git", "import"});
@@ -129,6 +129,47 @@ TEST(GitGolden, InitBesideGit) {
   std::ofstream(git.path() + "/.git/refs/heads/broken") << "nonsense\n";
   transcript.weft({"git", "import"});
   transcript.expect("git_init");
+}
+
+TEST(GitGolden, InitWhereGitDoesMoreThanKeepBytes) {
+  Machine machine;
+  GitRepository git(machine.dir().path(), "w");
+  git.write("here/a", "a\n");
+  git.write("left/b", "b\n");
+  git.write(".gitattributes", "*.bin filter=big\n*.txt text eol=crlf\n*.c -text filter=none\n");
+  git.commit("Begin");
+  git.git({"notes", "add", "-m", "a note"});
+  git.git({"config", "filter.big.clean", "cat"});
+  Transcript transcript(machine);
+  mask_what_varies(transcript);
+  git.git({"sparse-checkout", "set", "here"});
+  transcript.weft({"init"});
+  EXPECT_FALSE(std::filesystem::exists(machine.directory_ + "/.weft"));
+  git.git({"sparse-checkout", "disable"});
+  transcript.weft({"init"});
+  transcript.say("files that are left out later do not get lost in git");
+  git.git({"sparse-checkout", "set", "here"});
+  transcript.weft({"git", "import"});
+  machine.ok({"commit", "-m", "Without what is left out"});
+  transcript.weft({"git", "export"});
+  EXPECT_EQ(git.git({"ls-tree", "--name-only", "-r", "main", "left"}), "left/b");
+  transcript.expect("git_init_odd");
+}
+
+TEST(GitGolden, RefsOfOtherKindsAreNamed) {
+  Machine machine;
+  GitRepository git(machine.dir().path(), "git");
+  git.write("README", "a demo\n");
+  git.commit("Begin");
+  git.git({"notes", "add", "-m", "a note"});
+  git.git({"update-ref", "refs/custom/one", "HEAD"});
+  Transcript transcript(machine);
+  mask_what_varies(transcript);
+  machine.ok({"init"});
+  transcript.weft({"git", "import", "../git"});
+  transcript.say("an export into the workspace");
+  transcript.weft({"git", "export", "out.git"});
+  transcript.expect("git_other_refs");
 }
 
 }  // namespace

@@ -11,4 +11,19 @@ Result<std::string> git_path(const Invocation& invocation, const repo::Repositor
                     "weft " + invocation.command + " PATH");
 }
 
+std::string git_in_progress(FileSystem& fs, const std::string& root) {
+  struct Mark {
+    const char* name;
+    const char* what;
+  };
+  const std::string git = join_path(root, ".git");
+  if (!fs.status(git)) return {};
+  for (const auto& mark :
+       {Mark{"MERGE_HEAD", "a merge"}, Mark{"rebase-merge", "a rebase"}, Mark{"rebase-apply", "a rebase"},
+        Mark{"CHERRY_PICK_HEAD", "a cherry-pick"}, Mark{"REVERT_HEAD", "a revert"}}) {
+    if (fs.status(join_path(git, mark.name))) return mark.what;
+  }
+  return {};
+}
+
 }  // namespace weft::cli

@@ -12,4 +12,7 @@ namespace weft::cli {
 Result<std::string> git_path(const Invocation& invocation, const repo::Repository& repository,
                              const std::string& typed);
 
+/// What git is in the middle of in the work tree at `root` ("a merge"); empty: nothing.
+std::string git_in_progress(FileSystem& fs, const std::string& root);
+
 }  // namespace weft::cli

@@ -32,6 +32,11 @@ Result<RepositoryFacts> look_at(const std::string& path, const std::string& help
   process.send_signal(SIGKILL);
   WEFT_TRY(const ExitStatus status, process.wait());
   (void)status;
+  if (facts->sparse) {
+    return make_error(Code::unsupported,
+                      "its work tree is a sparse checkout: the files left out of it would count as deleted",
+                      "git sparse-checkout disable brings them");
+  }
   return facts;
 }
 

@@ -111,10 +111,15 @@ Result<RepositoryFacts> Conversation::read_facts() {
     result.directory = std::string(facts->directory);
     result.head_commit = facts->head_commit;
     result.presence = facts->presence;
+    result.sparse = facts->sparse;
+    result.conversions = std::string(facts->conversions);
   }
   while (true) {
     WEFT_TRY(const wire::Message message, next());
-    if (std::holds_alternative<wire::RefsEnd>(message)) return result;
+    if (const auto* end = std::get_if<wire::RefsEnd>(&message)) {
+      for (const auto group : end->others) result.others.emplace_back(group);
+      return result;
+    }
     const auto* ref = std::get_if<wire::Ref>(&message);
     if (!ref || result.refs.size() >= kMaxRefs) return unexpected();
     GitRef kept;

@@ -23,7 +23,10 @@ struct RepositoryFacts {
   std::string directory;  ///< host path of the repository itself: git's common directory
   Sha1 head_commit;       ///< where a detached HEAD stands; else zero
   wire::Presence presence = wire::Presence::existing;
+  bool sparse = false;      ///< tracked files are left out of the work tree
+  std::string conversions;  ///< what makes git change files on their way; empty: nothing
   std::vector<GitRef> refs;
+  std::vector<std::string> others;  ///< where else git has refs: "refs/notes"
 };
 
 class Conversation final : public GitTarget {

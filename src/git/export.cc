@@ -26,6 +26,10 @@ class Export {
       : repository_(repository), options_(options), snapshot_(std::move(snapshot)) {}
 
   Result<ExportReport> run() {
+    if (lies_in(options_.path, repository_.store().directory())) {
+      return make_error(Code::invalid, quoted(options_.path) + " lies in the store itself",
+                        "name a path outside " + quoted(repository_.store().directory()));
+    }
     WEFT_DO(choose_refs());
     WEFT_DO(read_workspace());
     WEFT_TRY(Process process, start_helper(options_.helper, {"export", options_.path,
@@ -201,9 +205,20 @@ class Export {
     WEFT_TRY(const bool back, repo::is_ancestor(snapshot_, version, before));
     if (back && !options_.force) {
       ref.action = ExportAction::behind;
-      ref.reason = "git's holds more";
+      WEFT_TRY(const bool taken_back, stood_at(ref.name, before));
+      ref.reason = taken_back ? "git's holds what was taken back here" : "git's holds more";
     }
     return {};
+  }
+
+  /// Whether the ref's last move took it back from `version`: an undo, or `ref set`.
+  Result<bool> stood_at(const std::string& name, const object::Version& version) const {
+    bool stood = false;
+    WEFT_DO(snapshot_.reflog(name, [&](const store::RefMoveRecord& move) {
+      stood = move.before && move.before->version == version;
+      return false;
+    }));
+    return stood;
   }
 
   /// EX3.
@@ -414,6 +429,16 @@ bool is_same_directory(const std::string& a, const std::string& b) {
   const auto one = first->self_status();
   const auto other = second->self_status();
   return one && other && one->device == other->device && one->inode == other->inode;
+}
+
+bool lies_in(std::string path, const std::string& directory) {
+  while (true) {
+    if (is_same_directory(path, directory)) return true;
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    const auto slash = path.rfind('/');
+    if (slash == std::string::npos || path.size() <= 1) return false;
+    path.resize(std::max<std::size_t>(slash, 1));
+  }
 }
 
 Result<ExportReport> export_repository(repo::Repository& repository, const ExportOptions& options) {

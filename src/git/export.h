@@ -85,5 +85,7 @@ std::string read_last_head(FileSystem& fs, const std::string& store_directory);
 Result<void> write_last_head(FileSystem& fs, const std::string& store_directory, const std::string& branch);
 /// Whether two host paths are one directory.
 bool is_same_directory(const std::string& a, const std::string& b);
+/// Whether `path` is that directory or below it, also where nothing is at its end yet. Both absolute.
+bool lies_in(std::string path, const std::string& directory);
 
 }  // namespace weft::git

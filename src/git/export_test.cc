@@ -436,6 +436,69 @@ TEST_F(Export, WhatIsNoGitRepositoryIsLeftAlone) {
   EXPECT_EQ(no_helper.error().code, Code::peer);
 }
 
+TEST_F(Export, NothingIsExportedIntoTheStore) {
+  two_commits();
+  auto repository = init(workspace());
+  imported(repository, git().path());
+  std::filesystem::create_directories(workspace() + "/d");
+  for (const std::string inside : {"/.weft", "/.weft/x", "/.weft/git/", "/.weft/a/b/c", "/d/../.weft/x"}) {
+    ExportOptions options;
+    options.path = workspace() + inside;
+    options.helper = helper_path();
+    const auto report = export_repository(repository, options);
+    ASSERT_FALSE(report.has_value()) << inside;
+    EXPECT_EQ(report.error().code, Code::invalid) << inside;
+  }
+  EXPECT_FALSE(std::filesystem::exists(workspace() + "/.weft/x"));
+  exported(repository, workspace() + "/.weft-not/x");
+}
+
+TEST_F(Export, TheRefInTheWayIsNamed) {
+  two_commits();
+  auto repository = init(workspace());
+  imported(repository, git().path());
+  exported(repository, target());
+  GitRepository out = opened(target());
+  out.git({"branch", "side/under", "main"});
+  auto transaction = repository.store().begin().value();
+  const auto head = transaction.snapshot().ref("main").value()->version;
+  for (const std::string name : {"side", "main/sub/deep"}) {
+    transaction.edit_ref(repo::move_ref(name, std::nullopt, head));
+  }
+  transaction.set_operation({.label = "ref set"});
+  ASSERT_TRUE(transaction.commit().has_value());
+  const auto report = exported(repository, target(), {}, Code::refused);
+  std::map<std::string, std::string> reasons;
+  for (const auto& ref : report.refs) {
+    if (ref.action == ExportAction::refused) reasons[ref.name] = ref.reason;
+  }
+  EXPECT_EQ(reasons,
+            (std::map<std::string, std::string>{
+                {"main/sub/deep", "git cannot have it beside refs/heads/main: one of the two needs another name"},
+                {"side", "git cannot have it beside refs/heads/side/under: one of the two needs another name"}}));
+}
+
+TEST_F(Export, WhatWasTakenBackHereIsTold) {
+  two_commits();
+  auto repository = init(workspace());
+  imported(repository, git().path());
+  write("own", "own\n");
+  commit(repository, "own");
+  exported(repository, target());
+  auto transaction = repository.store().begin().value();
+  const auto head = transaction.snapshot().ref("main").value()->version;
+  const auto first = transaction.snapshot().change(head.changes[0]).value().parents;
+  transaction.edit_ref(repo::move_ref("main", head, object::Version(first.at(0))));
+  transaction.set_operation({.label = "undo"});
+  ASSERT_TRUE(transaction.commit().has_value());
+  const auto report = exported(repository, target());
+  ASSERT_EQ(report.refs.size(), 1u);
+  EXPECT_EQ(report.refs[0].action, ExportAction::behind);
+  EXPECT_EQ(report.refs[0].reason, "git's holds what was taken back here");
+  exported(repository, target(), [](ExportOptions& options) { options.force = true; });
+  EXPECT_EQ(opened(target()).git({"rev-parse", "main"}), git().head());
+}
+
 TEST(ExportCacheTest, KeepsWhatItIsGivenAndDistrustsTheRest) {  // XC1
   TemporaryDirectory directory;
   FileSystem& fs = posix_file_system();

@@ -49,6 +49,9 @@ class Import {
                                  [](const GitRef& ref) { return ref.kind == wire::TargetKind::commit; });
     WEFT_TRY(auto tips, known_tips());
     WEFT_TRY(colocated_, is_colocated());
+    report_.sparse = colocated_ && facts_.sparse;
+    // Beside this store they stay where they are.
+    if (!colocated_) skip_others();
     WEFT_DO(conversation_.request(std::move(tips), colocated_));
     WEFT_TRY(StoreSink sink, StoreSink::open(repository_.store()));
     Converter converter(sink);
@@ -68,6 +71,12 @@ class Import {
     report_.commits = received->commits;
     report_.known = received->known;
     return sink.keep();
+  }
+
+  void skip_others() {
+    for (const auto& group : facts_.others) {
+      report_.skipped.push_back({group, "only branches, tags and remote-tracking branches are imported"});
+    }
   }
 
   /// Whether the files of the workspace are git's work tree.

@@ -48,6 +48,7 @@ struct ImportReport {
   bool empty = false;         ///< the repository has no commit that a branch or tag names
   std::vector<PlannedRef> refs;
   std::vector<SkippedRef> skipped;
+  bool sparse = false;      ///< colocated: git leaves tracked files out of the work tree
   std::string head_branch;  ///< weft's name of git's HEAD branch; empty when detached
   WorkspaceOutcome workspace = WorkspaceOutcome::untouched;
   bool workspace_behind = false;  ///< it follows HEAD's branch, but stands at another version

@@ -84,6 +84,8 @@ struct Encoder {
     w.u8(static_cast<std::uint8_t>(m.presence));
     w.u8(m.shallow ? 1 : 0);
     w.u8(m.partial ? 1 : 0);
+    w.u8(m.sparse ? 1 : 0);
+    w.sized(m.conversions);
   }
   void operator()(const Ref& m) {
     type(Type::ref);
@@ -94,7 +96,11 @@ struct Encoder {
     w.varint(m.tags.size());
     for (const auto tag : m.tags) w.sized(tag);
   }
-  void operator()(const RefsEnd&) { type(Type::refs_end); }
+  void operator()(const RefsEnd& m) {
+    type(Type::refs_end);
+    w.varint(m.others.size());
+    for (const auto group : m.others) w.sized(group);
+  }
   void operator()(const Total& m) {
     type(Type::total);
     w.varint(m.commits);
@@ -259,6 +265,15 @@ Facts read_facts(ByteReader& r) {
   m.presence = read_enum(r, Presence::absent);
   m.shallow = read_bool(r);
   m.partial = read_bool(r);
+  m.sparse = read_bool(r);
+  m.conversions = r.sized(kMaxTextBytes);
+  return m;
+}
+
+RefsEnd read_refs_end(ByteReader& r) {
+  RefsEnd m;
+  const auto count = r.varint_max(kMaxRefGroups);
+  for (std::uint64_t i = 0; i < count && r.ok(); ++i) m.others.push_back(r.sized(kMaxRefNameBytes));
   return m;
 }
 
@@ -300,7 +315,7 @@ Message read_message(ByteReader& r) {
     case Type::ref:
       return read_ref(r);
     case Type::refs_end:
-      return RefsEnd{};
+      return read_refs_end(r);
     case Type::total:
       return Total{r.varint()};
     case Type::offer:

@@ -41,7 +41,7 @@
 
 namespace weft::git::wire {
 
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 inline constexpr std::size_t kMaxObjectBytes = 16u << 20;  ///< one commit, tag or tree object
 inline constexpr std::size_t kMaxFrameBytes = 17u << 20;   ///< type and payload
 inline constexpr std::size_t kMaxPathBytes = 1u << 20;
@@ -50,6 +50,7 @@ inline constexpr std::size_t kMaxTextBytes = 16384;         ///< messages, facts
 inline constexpr std::size_t kMaxOffer = 2048;              ///< commits in one Offer
 inline constexpr std::size_t kMaxHidden = 65536;            ///< commits in a Request
 inline constexpr std::size_t kMaxTagDepth = 16;             ///< tags of tags
+inline constexpr std::size_t kMaxRefGroups = 16;            ///< places of refs that are not sent
 inline constexpr std::size_t kMaxInlineBytes = 128u << 10;  ///< blob content that travels inside its Put
 inline constexpr std::size_t kMaxDataBytes = 256u << 10;    ///< one piece of a larger blob
 
@@ -84,6 +85,8 @@ struct Facts {
   Presence presence = Presence::existing;
   bool shallow = false;
   bool partial = false;
+  bool sparse = false;   ///< tracked files are left out of the work tree
+  ByteView conversions;  ///< what makes git change files between work tree and history; empty: nothing
 };
 struct Ref {
   ByteView name;  ///< full
@@ -92,7 +95,9 @@ struct Ref {
   Sha1 peeled;
   std::vector<ByteView> tags;  ///< raw tag objects, outermost first
 };
-struct RefsEnd {};
+struct RefsEnd {
+  std::vector<ByteView> others;  ///< where there are refs that were not sent: "refs/notes"
+};
 struct Total {
   std::uint64_t commits = 0;
 };

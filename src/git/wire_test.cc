@@ -24,6 +24,8 @@ std::vector<Message> one_of_each() {
   facts.head_commit = sha('d');
   facts.presence = Presence::created;
   facts.shallow = true;
+  facts.sparse = true;
+  facts.conversions = "filter=lfs";
   Write whole{GitKind::commit, sha('w'), "", true, 9, "tree 1..."};
   Write pieces{GitKind::blob, sha('w'), "a/b", false, std::uint64_t{5} << 30, {}};
   Put inline_put;
@@ -51,7 +53,7 @@ std::vector<Message> one_of_each() {
   return {Hello{kVersion, "weft-git"},
           facts,
           ref,
-          RefsEnd{},
+          RefsEnd{{"refs/notes", "refs/stash"}},
           Total{12},
           Offer{{sha('1'), sha('2')}},
           Commit{sha('c'), "tree ..."},

@@ -73,20 +73,22 @@ Result<std::vector<Sha1>> Channel::send_facts(const Repository& repository, wire
   message.presence = presence;
   message.shallow = facts.shallow;
   message.partial = facts.partial;
+  message.sparse = facts.sparse;
+  message.conversions = facts.conversions;
   WEFT_DO(send(message));
   // weft refuses these by name; reading their refs could already fail.
   std::vector<Sha1> tips;
+  std::vector<std::string> others;
   if (facts.object_format == "sha1" && !facts.shallow && !facts.partial) {
-    WEFT_TRY(tips, send_refs(repository));
+    WEFT_TRY(others, send_refs(repository, tips));
   }
-  WEFT_DO(send(wire::RefsEnd{}));
+  WEFT_DO(send(wire::RefsEnd{{others.begin(), others.end()}}));
   WEFT_DO(flush());
   return tips;
 }
 
-Result<std::vector<Sha1>> Channel::send_refs(const Repository& repository) {
-  std::vector<Sha1> tips;
-  WEFT_DO(repository.for_each_ref([&](const Repository::Reference& reference) -> Result<void> {
+Result<std::vector<std::string>> Channel::send_refs(const Repository& repository, std::vector<Sha1>& tips) {
+  return repository.for_each_ref([&](const Repository::Reference& reference) -> Result<void> {
     wire::Ref message;
     message.name = reference.name;
     message.target = reference.target;
@@ -102,8 +104,7 @@ Result<std::vector<Sha1>> Channel::send_refs(const Repository& repository) {
     }
     if (reference.kind == wire::TargetKind::commit) tips.push_back(reference.peeled);
     return send(message);
-  }));
-  return tips;
+  });
 }
 
 }  // namespace weft::git::helper

@@ -34,7 +34,8 @@ class Channel {
 
  private:
   static constexpr std::size_t kFlushBytes = 256u << 10;
-  Result<std::vector<Sha1>> send_refs(const Repository& repository);
+  /// Returns where there are refs that were not sent.
+  Result<std::vector<std::string>> send_refs(const Repository& repository, std::vector<Sha1>& tips);
 
   Fd in_;
   Fd out_;

@@ -1,5 +1,7 @@
 #include "git/helper/ref_mover.h"
 
+#include "git/helper/work_tree.h"
+
 namespace weft::git::helper {
 namespace {
 
@@ -22,8 +24,8 @@ struct FreeCommit {
 struct FreeTree {
   void operator()(git_tree* tree) const { git_tree_free(tree); }
 };
-struct FreeConfig {
-  void operator()(git_config* config) const { git_config_free(config); }
+struct FreeIterator {
+  void operator()(git_reference_iterator* iterator) const { git_reference_iterator_free(iterator); }
 };
 struct FreeNames {
   void operator()(git_strarray* names) const { git_strarray_dispose(names); }
@@ -48,17 +50,28 @@ std::string RefMover::head_branch() const {
   return git_reference_type(raw) == GIT_REFERENCE_SYMBOLIC ? git_reference_symbolic_target(raw) : std::string();
 }
 
+std::string RefMover::ref_in_the_way(const std::string& name) const {
+  constexpr std::string_view kRefs = "refs/";
+  for (auto slash = name.find('/', kRefs.size()); slash != std::string::npos; slash = name.find('/', slash + 1)) {
+    const std::string above = name.substr(0, slash);
+    git_oid ignored;
+    if (git_reference_name_to_id(&ignored, repository_.handle(), above.c_str()) == 0) return above;
+  }
+  git_reference_iterator* raw = nullptr;
+  if (git_reference_iterator_new(&raw, repository_.handle()) != 0) return {};
+  const std::unique_ptr<git_reference_iterator, FreeIterator> iterator(raw);
+  const char* each = nullptr;
+  while (git_reference_next_name(&each, iterator.get()) == 0) {
+    if (std::string_view(each).starts_with(name + "/")) return each;
+  }
+  return {};
+}
+
 std::string RefMover::index_problem() const {
   if (git_repository_state(repository_.handle()) != GIT_REPOSITORY_STATE_NONE) {
     return "git is in the middle of a merge, rebase or the like";
   }
-  git_config* raw = nullptr;
-  if (git_repository_config_snapshot(&raw, repository_.handle()) != 0) return last_error();
-  const std::unique_ptr<git_config, FreeConfig> config(raw);
-  int sparse = 0;
-  if (git_config_get_bool(&sparse, raw, "core.sparsecheckout") == 0 && sparse != 0) {
-    return "the git work tree is a sparse checkout";
-  }
+  if (leaves_files_out(repository_.handle())) return "the git work tree is a sparse checkout";
   return {};
 }
 
@@ -136,7 +149,14 @@ Result<MoveResult> RefMover::move(const std::string& name, const Sha1& expected,
   git_transaction* raw = nullptr;
   if (git_transaction_new(&raw, repository) != 0) return library_error(Code::io, "cannot lock git's refs");
   const std::unique_ptr<git_transaction, FreeTransaction> transaction(raw);
-  if (const int error = git_transaction_lock_ref(raw, name.c_str()); error != 0) return failed(error);
+  if (const int error = git_transaction_lock_ref(raw, name.c_str()); error != 0) {
+    MoveResult result = failed(error);
+    if (const std::string other = ref_in_the_way(name); !other.empty()) {
+      result =
+          not_done(MoveStatus::refused, "git cannot have it beside " + other + ": one of the two needs another name");
+    }
+    return result;
+  }
   note_.taken(name);
 
   // RM1: under the lock.

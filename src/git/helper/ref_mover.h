@@ -36,6 +36,8 @@ class RefMover {
 
  private:
   std::string head_branch() const;
+  /// The ref whose name is a directory of this one's, or the other way round; empty: there is none.
+  std::string ref_in_the_way(const std::string& name) const;
   /// Why the index of the work tree cannot be changed now; empty when it can.
   std::string index_problem() const;
   /// Whether a linked work tree has it checked out.

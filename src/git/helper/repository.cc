@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <set>
+
+#include "git/helper/work_tree.h"
 
 namespace weft::git::helper {
 namespace {
@@ -66,6 +69,17 @@ bool has_promisor_pack(const std::string& common_directory) {
   return found;
 }
 
+/// "refs/notes/commits" -> "refs/notes".
+void note_group(std::string_view name, std::set<std::string>& groups) {
+  constexpr std::string_view kRefs = "refs/";
+  if (!name.starts_with(kRefs)) return;
+  const std::string_view group = name.substr(0, name.find('/', kRefs.size()));
+  for (const std::string_view passing : {"refs/bisect", "refs/worktree", "refs/rewritten", "refs/prefetch"}) {
+    if (group == passing) return;
+  }
+  if (groups.size() < wire::kMaxRefGroups && group.size() <= wire::kMaxRefNameBytes) groups.emplace(group);
+}
+
 Error missing(std::string_view what, const Sha1& id) {
   return damaged("the git repository lacks the " + std::string(what) + " " + id.hex(),
                  "git fsck tells what is damaged; nothing was taken from the repository's later history");
@@ -96,10 +110,23 @@ Error library_error(Code code, std::string what) {
   return make_error(code, std::move(what));
 }
 
+namespace {
+/// Whoever owns it: libgit2 says "not found" of others' repositories where there is no configuration file to ask.
+bool is_repository(const std::string& path) {
+  git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0);
+  git_repository* found = nullptr;
+  const int status = git_repository_open_ext(&found, path.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr);
+  git_repository_free(found);
+  git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 1);
+  return status == 0;
+}
+}  // namespace
+
 Result<Repository> Repository::open(const std::string& path) {
   Repository result;
   git_repository* repository = nullptr;
-  const int status = git_repository_open_ext(&repository, path.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr);
+  int status = git_repository_open_ext(&repository, path.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr);
+  if (status == GIT_ENOTFOUND && is_repository(path)) status = GIT_EOWNER;
   if (status == GIT_ENOTFOUND) {
     return make_error(Code::not_found, weft::quoted(path) + " is not a git repository",
                       "name the top of a git work tree, or a bare repository");
@@ -156,6 +183,8 @@ Result<Repository::Facts> Repository::facts() const {
   facts.partial = !config_string(raw_config, "extensions.partialclone").empty() || has_promisor_remote(raw_config) ||
                   has_promisor_pack(git_repository_commondir(repository_.get()));
   if (const char* work_tree = git_repository_workdir(repository_.get())) facts.work_tree = work_tree;
+  facts.sparse = leaves_files_out(repository_.get());
+  facts.conversions = conversions(repository_.get());
   facts.directory = git_repository_commondir(repository_.get());
   git_reference* raw_head = nullptr;
   if (git_reference_lookup(&raw_head, repository_.get(), "HEAD") == 0) {
@@ -196,7 +225,8 @@ Result<void> Repository::peel(Reference& reference) const {
                                        " deep");
 }
 
-Result<void> Repository::for_each_ref(const std::function<Result<void>(const Reference&)>& visit) const {
+Result<std::vector<std::string>> Repository::for_each_ref(
+    const std::function<Result<void>(const Reference&)>& visit) const {
   git_reference_iterator* raw = nullptr;
   if (git_reference_iterator_new(&raw, repository_.get()) != 0) {
     return library_error(Code::io, "cannot list the git repository's refs");
@@ -204,6 +234,7 @@ Result<void> Repository::for_each_ref(const std::function<Result<void>(const Ref
   const std::unique_ptr<git_reference_iterator, FreeIterator> iterator(raw);
   std::vector<std::pair<std::string, Sha1>> found;
   std::vector<std::string> names;
+  std::set<std::string> others;
   while (true) {
     git_reference* next = nullptr;
     const int status = git_reference_next(&next, iterator.get());
@@ -211,8 +242,10 @@ Result<void> Repository::for_each_ref(const std::function<Result<void>(const Ref
     if (status != 0) return library_error(Code::damaged, "cannot read the git repository's refs");
     const std::unique_ptr<git_reference, FreeReference> reference(next);
     const std::string_view name = git_reference_name(next);
-    if (!name.starts_with("refs/heads/") && !name.starts_with("refs/tags/") && !name.starts_with("refs/remotes/"))
+    if (!name.starts_with("refs/heads/") && !name.starts_with("refs/tags/") && !name.starts_with("refs/remotes/")) {
+      note_group(name, others);
       continue;
+    }
     names.emplace_back(name);
     if (git_reference_type(next) != GIT_REFERENCE_DIRECT) continue;
     if (name.size() > wire::kMaxRefNameBytes || found.size() >= kMaxRefs) {
@@ -235,7 +268,7 @@ Result<void> Repository::for_each_ref(const std::function<Result<void>(const Ref
     reference.kind = wire::TargetKind::broken;
     WEFT_DO(visit(reference));
   }
-  return {};
+  return std::vector<std::string>(others.begin(), others.end());
 }
 
 std::vector<std::string> Repository::broken_refs(const std::vector<std::string>& sound) const {

@@ -61,6 +61,8 @@ class Repository {
     Sha1 head_commit;       ///< of a detached HEAD; else zero
     bool shallow = false;
     bool partial = false;
+    bool sparse = false;
+    std::string conversions;
   };
   Result<Facts> facts() const;
 
@@ -71,8 +73,9 @@ class Repository {
     Sha1 peeled;
     std::vector<Bytes> tags;  ///< raw, outermost first
   };
-  /// refs/heads, refs/tags and refs/remotes, by name; symbolic refs are left out, broken ones are not.
-  Result<void> for_each_ref(const std::function<Result<void>(const Reference&)>& visit) const;
+  /// refs/heads, refs/tags and refs/remotes, by name; symbolic refs are left out, broken ones are not. Returns where
+  /// else there are refs ("refs/notes"; at most wire::kMaxRefGroups), but for what git keeps for work in progress.
+  Result<std::vector<std::string>> for_each_ref(const std::function<Result<void>(const Reference&)>& visit) const;
 
   /// Verified, of the given type and at most wire::kMaxObjectBytes.
   Result<RawObject> read(const Sha1& id, git_object_t type) const;
