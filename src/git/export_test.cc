@@ -393,6 +393,51 @@ TEST_F(Export, BranchesOfOtherWorkTreesStayAndThatOfOnesOwnMoves) {  // RM2
   }
 }
 
+TEST_F(Export, WhatIsStagedInGitStaysStaged) {  // RM2
+  two_commits();
+  git().write("c", "c\n");
+  git().write("gone", "gone\n");
+  git().commit("third");
+  std::ofstream(git().path() + "/.git/info/exclude") << "/.weft\n";
+  {
+    auto made = init(git().path());
+    imported(made, git().path());
+  }
+  auto repository = repo::Repository::open(context(git().path())).value();
+  git().write("a", "staged\n");
+  git().write("new", "staged\n");
+  git().write("c", "staged\n");
+  git().write("block/x", "staged\n");
+  git().git({"add", "a", "c", "new", "block/x"});
+  git().git({"rm", "-q", "gone"});
+  git().write("a", "and edited\n");
+  git().write("c", "recorded\n");
+  std::filesystem::remove_all(git().path() + "/block");
+  git().write("block", "now a file\n");
+  repo::CommitRequest request;
+  request.message = "only some";
+  request.paths = {"c", "block"};
+  ASSERT_TRUE(repo::commit(repository, request).has_value());
+  EXPECT_EQ(actions(exported(repository, git().path())).count(ExportAction::moved), 1u);
+  EXPECT_EQ(git().git({"status", "--porcelain"}), "MM a\nD  gone\nA  new");
+  EXPECT_EQ(git().git({"show", ":a"}), "staged");
+  // Where git has a conflict to settle, its branch waits.
+  git().git({"reset", "-q", "--hard"});
+  git().write("a", "stashed\n");
+  git().git({"stash", "-q"});
+  git().write("a", "other\n");
+  commit(repository, "other");
+  exported(repository, git().path());
+  EXPECT_FALSE(git().run({"stash", "pop"}).status.ok());
+  git().write("d/b", "more\n");
+  request.paths = {"d/b"};
+  ASSERT_TRUE(repo::commit(repository, request).has_value());
+  const std::string before = git().git({"ls-files", "-u"});
+  EXPECT_EQ(actions(exported(repository, git().path(), {}, Code::refused)).count(ExportAction::refused), 1u);
+  EXPECT_EQ(git().git({"ls-files", "-u"}), before);
+  EXPECT_NE(before, "");
+}
+
 TEST_F(Export, ALockThatAKilledExportLeftIsRemovedAndNoOther) {  // RM3
   two_commits();
   auto repository = init(workspace());

@@ -1,5 +1,7 @@
 #include "git/helper/ref_mover.h"
 
+#include <vector>
+
 #include "git/helper/work_tree.h"
 
 namespace weft::git::helper {
@@ -27,6 +29,13 @@ struct FreeTree {
 struct FreeIterator {
   void operator()(git_reference_iterator* iterator) const { git_reference_iterator_free(iterator); }
 };
+struct FreeDiff {
+  void operator()(git_diff* diff) const { git_diff_free(diff); }
+};
+struct FreeEntry {
+  void operator()(git_tree_entry* entry) const { git_tree_entry_free(entry); }
+};
+using Tree = std::unique_ptr<git_tree, FreeTree>;
 struct FreeNames {
   void operator()(git_strarray* names) const { git_strarray_dispose(names); }
 };
@@ -39,6 +48,72 @@ std::string last_error() {
 MoveResult not_done(MoveStatus status, std::string text) { return {status, Sha1{}, std::move(text)}; }
 MoveResult failed(int error) {
   return not_done(error == GIT_ELOCKED ? MoveStatus::busy : MoveStatus::refused, last_error());
+}
+
+Result<Tree> tree_of(git_repository* repository, const Sha1& commit_id) {
+  const git_oid oid = to_oid(commit_id);
+  git_commit* raw_commit = nullptr;
+  if (git_commit_lookup(&raw_commit, repository, &oid) != 0) {
+    return library_error(Code::io, "cannot read the git commit " + commit_id.hex());
+  }
+  const std::unique_ptr<git_commit, FreeCommit> commit(raw_commit);
+  git_tree* raw_tree = nullptr;
+  if (git_commit_tree(&raw_tree, raw_commit) != 0) {
+    return library_error(Code::io, "cannot read the git tree of " + commit_id.hex());
+  }
+  return Tree(raw_tree);
+}
+
+/// Whether two trees have the same at a path, also nothing.
+bool same_at(git_tree* a, git_tree* b, const char* path) {
+  git_tree_entry* raw_one = nullptr;
+  git_tree_entry* raw_other = nullptr;
+  if (a != nullptr) git_tree_entry_bypath(&raw_one, a, path);
+  const std::unique_ptr<git_tree_entry, FreeEntry> one(raw_one);
+  git_tree_entry_bypath(&raw_other, b, path);
+  const std::unique_ptr<git_tree_entry, FreeEntry> other(raw_other);
+  if (!one || !other) return !one && !other;
+  return git_oid_equal(git_tree_entry_id(raw_one), git_tree_entry_id(raw_other)) != 0 &&
+         git_tree_entry_filemode(raw_one) == git_tree_entry_filemode(raw_other);
+}
+
+/// Whether something that is no directory stands where a path needs one.
+bool blocked_in(git_tree* tree, const std::string& path) {
+  for (auto slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    git_tree_entry* raw = nullptr;
+    if (git_tree_entry_bypath(&raw, tree, path.substr(0, slash).c_str()) != 0) return false;
+    const std::unique_ptr<git_tree_entry, FreeEntry> entry(raw);
+    if (git_tree_entry_filemode(raw) != GIT_FILEMODE_TREE) return true;
+  }
+  return false;
+}
+
+/// What `git add` and `git rm` prepared.
+struct Staged {
+  std::string path;
+  bool removed = false;
+  git_index_entry entry{};  ///< its path is not set
+};
+
+/// What the index has and `before` has not, where `after` is as `before` was. 0, or libgit2's error.
+int find_staged(git_repository* repository, git_index* index, git_tree* before, git_tree* after,
+                std::vector<Staged>& staged) {
+  git_diff_options options = GIT_DIFF_OPTIONS_INIT;
+  options.flags = GIT_DIFF_INCLUDE_TYPECHANGE;
+  git_diff* raw = nullptr;
+  if (const int error = git_diff_tree_to_index(&raw, repository, before, index, &options); error != 0) return error;
+  const std::unique_ptr<git_diff, FreeDiff> diff(raw);
+  for (std::size_t i = 0; i < git_diff_num_deltas(raw); ++i) {
+    const git_diff_delta* delta = git_diff_get_delta(raw, i);
+    Staged each;
+    each.path = delta->new_file.path;
+    if (!same_at(before, after, each.path.c_str()) || blocked_in(after, each.path)) continue;
+    const git_index_entry* entry = git_index_get_bypath(index, each.path.c_str(), 0);
+    each.removed = entry == nullptr;
+    if (entry != nullptr) each.entry = *entry;
+    staged.push_back(std::move(each));
+  }
+  return 0;
 }
 
 }  // namespace
@@ -71,6 +146,10 @@ std::string RefMover::index_problem() const {
   if (git_repository_state(repository_.handle()) != GIT_REPOSITORY_STATE_NONE) {
     return "git is in the middle of a merge, rebase or the like";
   }
+  git_index* raw = nullptr;
+  if (git_repository_index(&raw, repository_.handle()) != 0) return last_error();
+  const std::unique_ptr<git_index, FreeIndex> index(raw);
+  if (git_index_has_conflicts(raw) == 1) return "git's index has unmerged files";
   if (leaves_files_out(repository_.handle())) return "the git work tree is a sparse checkout";
   return {};
 }
@@ -106,30 +185,31 @@ bool RefMover::checked_out_elsewhere(const std::string& name) const {
   return false;
 }
 
-Result<MoveResult> RefMover::set_index(const Sha1& commit_id) const {
-  const git_oid oid = to_oid(commit_id);
-  git_commit* raw_commit = nullptr;
-  if (git_commit_lookup(&raw_commit, repository_.handle(), &oid) != 0) {
-    return library_error(Code::io, "cannot read the git commit " + commit_id.hex());
+Result<MoveResult> RefMover::set_index(const Sha1& from, const Sha1& to) const {
+  WEFT_TRY(const Tree tree, tree_of(repository_.handle(), to));
+  Tree before;
+  if (!from.is_zero()) {
+    WEFT_TRY(before, tree_of(repository_.handle(), from));
   }
-  const std::unique_ptr<git_commit, FreeCommit> commit(raw_commit);
-  git_tree* raw_tree = nullptr;
-  if (git_commit_tree(&raw_tree, raw_commit) != 0) {
-    return library_error(Code::io, "cannot read the git tree of " + commit_id.hex());
-  }
-  const std::unique_ptr<git_tree, FreeTree> tree(raw_tree);
   git_index* raw_index = nullptr;
   if (git_repository_index(&raw_index, repository_.handle()) != 0) return failed(-1);
   const std::unique_ptr<git_index, FreeIndex> index(raw_index);
+  std::vector<Staged> staged;
+  int error = git_index_read(raw_index, 1);
+  if (error == 0) error = find_staged(repository_.handle(), raw_index, before.get(), tree.get(), staged);
   // Entries whose content stays keep what git knows of their files.
-  for (const auto step : {+[](git_index* i, git_tree*) { return git_index_read(i, 1); },
-                          +[](git_index* i, git_tree* t) { return git_index_read_tree(i, t); },
-                          +[](git_index* i, git_tree*) { return git_index_write(i); }}) {
-    if (const int error = step(raw_index, raw_tree); error != 0) {
-      MoveResult result = failed(error);
-      result.text = "git's index cannot be written: " + result.text;
-      return result;
-    }
+  if (error == 0) error = git_index_read_tree(raw_index, tree.get());
+  for (const auto& each : staged) {
+    if (error != 0) break;
+    git_index_entry entry = each.entry;
+    entry.path = each.path.c_str();
+    error = each.removed ? git_index_remove(raw_index, each.path.c_str(), 0) : git_index_add(raw_index, &entry);
+  }
+  if (error == 0) error = git_index_write(raw_index);
+  if (error != 0) {
+    MoveResult result = failed(error);
+    result.text = "git's index cannot be written: " + result.text;
+    return result;
   }
   return MoveResult{};
 }
@@ -179,7 +259,7 @@ Result<MoveResult> RefMover::move(const std::string& name, const Sha1& expected,
   }
   if (at_head && !target.is_zero()) {  // RM2
     if (auto problem = index_problem(); !problem.empty()) return not_done(MoveStatus::busy, std::move(problem));
-    WEFT_TRY(MoveResult indexed, set_index(target));
+    WEFT_TRY(MoveResult indexed, set_index(expected, target));
     if (indexed.status != MoveStatus::done) return indexed;
   }
   if (at_head && target.is_zero()) return not_done(MoveStatus::checked_out, "git's HEAD is on it");
@@ -191,7 +271,7 @@ Result<MoveResult> RefMover::move(const std::string& name, const Sha1& expected,
   if (error != 0) {
     MoveResult not_moved = failed(error);
     if (at_head && !expected.is_zero()) {
-      WEFT_TRY(const MoveResult back, set_index(expected));
+      WEFT_TRY(const MoveResult back, set_index(target, expected));
       (void)back;  // the move's failure is the one to tell
     }
     return not_moved;
@@ -211,7 +291,9 @@ Result<MoveResult> RefMover::attach(const std::string& branch) const {
   if (git_reference_name_to_id(&oid, repository, branch.c_str()) != 0) return failed(-1);
   if (checked_out_elsewhere(branch)) return not_done(MoveStatus::checked_out, "a work tree has it checked out");
   if (auto problem = index_problem(); !problem.empty()) return not_done(MoveStatus::busy, std::move(problem));
-  WEFT_TRY(MoveResult indexed, set_index(from_oid(oid)));
+  git_oid here{};
+  git_reference_name_to_id(&here, repository, now.c_str());  // zero where the branch has no commit yet
+  WEFT_TRY(MoveResult indexed, set_index(from_oid(here), from_oid(oid)));
   if (indexed.status != MoveStatus::done) return indexed;
   if (const int error = git_repository_set_head(repository, branch.c_str()); error != 0) return failed(error);
   MoveResult result;

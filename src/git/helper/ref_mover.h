@@ -3,8 +3,9 @@
 // Invariants:
 //   RM1  A ref moves only while its lock is held and it was seen, under the lock, to hold what is expected.
 //   RM2  A branch that a work tree has checked out does not move, but in the work tree that weft keeps itself. There
-//        the index is brought to the new commit in the same step, before the branch: files are never touched, and
-//        killed in between, git shows the coming commit as staged, which repeating the export puts right.
+//        the index is brought to the new commit in the same step, before the branch: files are never touched,
+//        what is staged for files that the commit leaves alone stays staged; and killed in between, git shows the
+//        coming commit as staged, which repeating the export puts right.
 //   RM3  A lock that a killed export left is removed by the next one (lock_note.h); no other is.
 // Threading: one thread.
 #pragma once
@@ -42,7 +43,8 @@ class RefMover {
   std::string index_problem() const;
   /// Whether a linked work tree has it checked out.
   bool checked_out_elsewhere(const std::string& name) const;
-  Result<MoveResult> set_index(const Sha1& commit) const;
+  /// From one commit (zero: none) to another. What is staged stays staged where the two have the same.
+  Result<MoveResult> set_index(const Sha1& from, const Sha1& to) const;
 
   const Repository& repository_;
   LockNote note_;
