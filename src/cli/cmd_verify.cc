@@ -79,7 +79,8 @@ Result<int> cmd_repair(Invocation& invocation) {
     WEFT_TRY(const auto repository, repo::Repository::open_only(invocation.context));
     directory = repository.store().directory();
   }
-  WEFT_TRY(const auto report, store::Store::repair(invocation.context.env, directory, accept_loss, repo::store_hooks()));
+  WEFT_TRY(const auto report,
+           store::Store::repair(invocation.context.env, directory, accept_loss, repo::store_hooks()));
   if (wants_json(invocation)) {
     emit(invocation, Json::object().set("done", json_words(report.done)).set("given_up", json_words(report.given_up)));
     return 0;

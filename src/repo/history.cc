@@ -244,7 +244,9 @@ struct HistoryWalk::State {
   };
 
   State(const HistorySource& source_in, WalkOrder order_in)
-      : source(source_in), order(order_in), descent(source_in, kHidden, order_in == WalkOrder::time ? Rank::time : Rank::lamport) {}
+      : source(source_in),
+        order(order_in),
+        descent(source_in, kHidden, order_in == WalkOrder::time ? Rank::time : Rank::lamport) {}
 
   const HistorySource& source;
   const WalkOrder order;

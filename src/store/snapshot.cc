@@ -16,7 +16,8 @@ constexpr int kMaxWalk = 1 << 20;
 template <typename T>
 using PlaceUse = std::function<Result<std::optional<T>>(const Found&)>;
 
-/// The first place of the object for which `use` gives something. What is found is only believed when it names the object.
+/// The first place of the object for which `use` gives something. What is found is only believed when it names the
+/// object.
 template <typename T>
 Result<T> use_object(Store::State& store, std::uint64_t bound, ObjectKind kind, const ObjectId& id,
                      const PlaceUse<T>& use) {
@@ -46,7 +47,8 @@ Result<std::optional<object::Record>> record_at(Store::State& store, std::uint64
   WEFT_TRY(const ByteView bytes, store.segments.view_until(position, bound, keep));
   auto record = object::decode_record(bytes);
   if (!record) {
-    return damaged(fmt::format("no object record at log position {}", position), "run `weft verify` to see what is affected");
+    return damaged(fmt::format("no object record at log position {}", position),
+                   "run `weft verify` to see what is affected");
   }
   if (record->kind != kind || record->id != id) return std::optional<object::Record>{};
   return std::optional<object::Record>{*record};
@@ -85,13 +87,14 @@ Result<Bytes> Snapshot::read(ObjectKind kind, const ObjectId& id) const {
 }
 
 Result<bool> Snapshot::contains(ObjectKind kind, const ObjectId& id) const {
-  auto found = use_object<bool>(*state_->store, state_->durable.position, kind, id,
-                                [&](const Found& place) -> Result<std::optional<bool>> {
-                                  if (place.pack) return std::optional<bool>(true);
-                                  std::shared_ptr<Mapping> keep;
-                                  WEFT_TRY(const auto record, record_at(*state_->store, state_->durable.position, place.position, kind, id, keep));
-                                  return record ? std::optional<bool>(true) : std::nullopt;
-                                });
+  auto found = use_object<bool>(
+      *state_->store, state_->durable.position, kind, id, [&](const Found& place) -> Result<std::optional<bool>> {
+        if (place.pack) return std::optional<bool>(true);
+        std::shared_ptr<Mapping> keep;
+        WEFT_TRY(const auto record,
+                 record_at(*state_->store, state_->durable.position, place.position, kind, id, keep));
+        return record ? std::optional<bool>(true) : std::nullopt;
+      });
   if (found) return true;
   if (found.error().code == Code::not_found) return false;
   return std::move(found).error();
@@ -106,7 +109,8 @@ Result<std::uint64_t> Snapshot::blob_size(const ObjectId& id) const {
           return std::optional<std::uint64_t>(size);
         }
         std::shared_ptr<Mapping> keep;
-        WEFT_TRY(const auto record, record_at(*state_->store, state_->durable.position, found.position, ObjectKind::blob, id, keep));
+        WEFT_TRY(const auto record,
+                 record_at(*state_->store, state_->durable.position, found.position, ObjectKind::blob, id, keep));
         return record ? std::optional<std::uint64_t>(record->raw_size) : std::nullopt;
       });
 }
@@ -120,8 +124,8 @@ Result<std::unique_ptr<object::ByteSource>> Snapshot::open_blob(const ObjectId& 
                                 return std::optional<Source>(std::move(source));
                               }
                               std::shared_ptr<Mapping> keep;
-                              WEFT_TRY(const auto record,
-                                       record_at(*state_->store, state_->durable.position, found.position, ObjectKind::blob, id, keep));
+                              WEFT_TRY(const auto record, record_at(*state_->store, state_->durable.position,
+                                                                    found.position, ObjectKind::blob, id, keep));
                               if (!record) return std::optional<Source>{};
                               WEFT_TRY(Bytes bytes, state_->store->codecs.content(*record));
                               return std::optional<Source>(std::make_unique<object::OwnedSource>(std::move(bytes)));
@@ -138,26 +142,29 @@ Result<object::ChangeSummary> Snapshot::change_summary(const ChangeId& id) const
   return object::decode_change_summary(bytes);
 }
 
-Result<std::vector<ObjectId>> Snapshot::find_by_prefix(ObjectKind kind, std::string_view hex_digits, std::size_t limit) const {
+Result<std::vector<ObjectId>> Snapshot::find_by_prefix(ObjectKind kind, std::string_view hex_digits,
+                                                       std::size_t limit) const {
   if (hex_digits.empty() || hex_digits.size() > 2 * ObjectId::kSize ||
       hex_digits.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
     return make_error(Code::invalid, fmt::format("'{}' is no prefix of an id", hex_digits));
   }
   std::set<ObjectId> ids;
   const auto* const state = state_.get();
-  WEFT_DO(state->store->index.find_prefix(
-      entry_kind(kind), hex_digits, state->durable.position,
-      [&](const std::optional<Key>& key, const Found& found) -> Result<bool> {
-        if (key) {
-          ids.insert(*key);
-        } else if (!found.pack) {
-          std::shared_ptr<Mapping> keep;
-          WEFT_TRY(const ByteView bytes, state->store->segments.view_until(found.position, state->durable.position, keep));
-          WEFT_TRY(const auto record, object::decode_record(bytes));
-          if (record.kind == kind && record.id.hex().starts_with(hex_digits)) ids.insert(record.id);
-        }
-        return true;
-      }));
+  WEFT_DO(state->store->index.find_prefix(entry_kind(kind), hex_digits, state->durable.position,
+                                          [&](const std::optional<Key>& key, const Found& found) -> Result<bool> {
+                                            if (key) {
+                                              ids.insert(*key);
+                                            } else if (!found.pack) {
+                                              std::shared_ptr<Mapping> keep;
+                                              WEFT_TRY(const ByteView bytes,
+                                                       state->store->segments.view_until(
+                                                           found.position, state->durable.position, keep));
+                                              WEFT_TRY(const auto record, object::decode_record(bytes));
+                                              if (record.kind == kind && record.id.hex().starts_with(hex_digits))
+                                                ids.insert(record.id);
+                                            }
+                                            return true;
+                                          }));
   std::vector<ObjectId> result(ids.begin(), ids.end());
   if (result.size() > limit) result.resize(limit);
   return result;
@@ -167,7 +174,7 @@ namespace {
 
 /// The change a delta or git entry leads to, and the entry's own key.
 Result<std::optional<std::pair<Key, ChangeId>>> link_at(Store::State& store, std::uint64_t bound, EntryKind kind,
-                                                          std::uint64_t position) {
+                                                        std::uint64_t position) {
   std::shared_ptr<Mapping> keep;
   auto& segments = store.segments;
   WEFT_TRY(const ByteView bytes, segments.view_until(position, bound, keep));
@@ -186,24 +193,24 @@ Result<std::optional<std::pair<Key, ChangeId>>> link_at(Store::State& store, std
 Result<std::vector<ChangeId>> Snapshot::find_by_delta(const DeltaId& delta) const {
   const Key key = padded_key(delta);
   std::set<ChangeId> changes;
-  WEFT_DO(state_->store->index.find(EntryKind::delta, key, state_->durable.position,
-                                    [&](const Found& found) -> Result<bool> {
-                                      WEFT_TRY(const auto link, link_at(*state_->store, state_->durable.position, EntryKind::delta, found.position));
-                                      if (link && link->first == key) changes.insert(link->second);
-                                      return true;
-                                    }));
+  WEFT_DO(state_->store->index.find(
+      EntryKind::delta, key, state_->durable.position, [&](const Found& found) -> Result<bool> {
+        WEFT_TRY(const auto link, link_at(*state_->store, state_->durable.position, EntryKind::delta, found.position));
+        if (link && link->first == key) changes.insert(link->second);
+        return true;
+      }));
   return std::vector<ChangeId>(changes.begin(), changes.end());
 }
 
 Result<std::optional<ChangeId>> Snapshot::find_git_commit(const GitId& id) const {
   const Key key = padded_key(id);
   std::optional<ChangeId> change;
-  WEFT_DO(state_->store->index.find(EntryKind::git, key, state_->durable.position,
-                                    [&](const Found& found) -> Result<bool> {
-                                      WEFT_TRY(const auto link, link_at(*state_->store, state_->durable.position, EntryKind::git, found.position));
-                                      if (link && link->first == key) change = link->second;
-                                      return !change.has_value();
-                                    }));
+  WEFT_DO(
+      state_->store->index.find(EntryKind::git, key, state_->durable.position, [&](const Found& found) -> Result<bool> {
+        WEFT_TRY(const auto link, link_at(*state_->store, state_->durable.position, EntryKind::git, found.position));
+        if (link && link->first == key) change = link->second;
+        return !change.has_value();
+      }));
   return change;
 }
 
@@ -238,7 +245,8 @@ Result<Move> Snapshot::State::move_at(std::uint64_t position) const {
   }
   auto move = decode_move(bytes, position);
   if (!move) {
-    return damaged(fmt::format("no ref move at log position {}", position), "run `weft verify` to see what is affected");
+    return damaged(fmt::format("no ref move at log position {}", position),
+                   "run `weft verify` to see what is affected");
   }
   return *std::move(move);
 }
@@ -297,7 +305,8 @@ Result<Snapshot::State::FrameView> Snapshot::State::frame_at(std::uint64_t posit
   WEFT_TRY(const ByteView bytes, store->segments.view_until(position, durable.position, view.keep));
   const auto header = log::parse_header(bytes, position);
   if (!header || header->length > bytes.size()) {
-    return damaged(fmt::format("no transaction at log position {}", position), "run `weft verify` to see what is affected");
+    return damaged(fmt::format("no transaction at log position {}", position),
+                   "run `weft verify` to see what is affected");
   }
   view.header = *header;
   WEFT_TRY(view.late, decode_late(bytes.substr(log::kFrameHeaderBytes, header->late_length), position));
@@ -372,15 +381,16 @@ Result<std::optional<Operation>> Snapshot::operation(const TransactionId& id) co
   return result;
 }
 
-Result<std::vector<TransactionId>> Snapshot::find_operation_prefix(std::string_view hex_digits, std::size_t limit) const {
+Result<std::vector<TransactionId>> Snapshot::find_operation_prefix(std::string_view hex_digits,
+                                                                   std::size_t limit) const {
   std::set<TransactionId> ids;
-  WEFT_DO(state_->store->index.find_prefix(
-      EntryKind::operation, hex_digits, state_->durable.position,
-      [&](const std::optional<Key>&, const Found& found) -> Result<bool> {
-        WEFT_TRY(const auto frame, state_->frame_at(found.position));
-        if (frame.header.transaction.hex().starts_with(hex_digits)) ids.insert(frame.header.transaction);
-        return true;
-      }));
+  WEFT_DO(state_->store->index.find_prefix(EntryKind::operation, hex_digits, state_->durable.position,
+                                           [&](const std::optional<Key>&, const Found& found) -> Result<bool> {
+                                             WEFT_TRY(const auto frame, state_->frame_at(found.position));
+                                             if (frame.header.transaction.hex().starts_with(hex_digits))
+                                               ids.insert(frame.header.transaction);
+                                             return true;
+                                           }));
   std::vector<TransactionId> result(ids.begin(), ids.end());
   if (result.size() > limit) result.resize(limit);
   return result;
@@ -393,7 +403,8 @@ Result<void> Snapshot::for_each_object(const std::function<Result<void>(ObjectKi
                                             if (key) return visit(kind, *key);
                                             std::shared_ptr<Mapping> keep;
                                             WEFT_TRY(const ByteView bytes,
-                                                     state_->store->segments.view_until(found.position, state_->durable.position, keep));
+                                                     state_->store->segments.view_until(
+                                                         found.position, state_->durable.position, keep));
                                             WEFT_TRY(const auto record, object::decode_record(bytes));
                                             return visit(kind, record.id);
                                           }));

@@ -54,7 +54,8 @@ struct Transaction::State final : log::FrameSource {
     ChangeId change;
   };
 
-  State(std::shared_ptr<Store::State> s, Snapshot view) : store(std::move(s)), snapshot(std::move(view)), overlay(*this) {}
+  State(std::shared_ptr<Store::State> s, Snapshot view)
+      : store(std::move(s)), snapshot(std::move(view)), overlay(*this) {}
 
   // --- objects ---
   /// Offset in `records`. Most transactions put a handful of objects: those are looked through.
@@ -89,7 +90,9 @@ struct Transaction::State final : log::FrameSource {
   Result<void> check_refs() const;
   /// The lock may be taken several times: each time the late part is computed anew.
   void take_back_late();
-  std::size_t entry_count() const { return puts.size() + deltas.size() + gits.size() + edits.size() + 1 + packs.size(); }
+  std::size_t entry_count() const {
+    return puts.size() + deltas.size() + gits.size() + edits.size() + 1 + packs.size();
+  }
 
   /// What this transaction holds, over what the snapshot does.
   struct Overlay final : object::ObjectReader {
@@ -178,11 +181,11 @@ struct Transaction::State final : log::FrameSource {
   } before_late;
 };
 
-Result<void> Transaction::State::put_record(ObjectKind kind, const ObjectId& object, ByteView bytes,
-                                            ByteView encoded) {
+Result<void> Transaction::State::put_record(ObjectKind kind, const ObjectId& object, ByteView bytes, ByteView encoded) {
   if (!spilled && records.size() + bytes.size() > frame_limit()) {
     if (lock_context != nullptr) {
-      return make_error(Code::invalid, "too much content for a change computed while others wait", "record it beforehand");
+      return make_error(Code::invalid, "too much content for a change computed while others wait",
+                        "record it beforehand");
     }
     WEFT_DO(spill());
   }
@@ -259,7 +262,8 @@ Result<void> Transaction::State::check_refs() const {
     }
     if (edit.after) {
       const auto& ids = edit.after->version.changes;
-      if (std::adjacent_find(ids.begin(), ids.end(), [](const ChangeId& a, const ChangeId& b) { return !(a < b); }) != ids.end()) {
+      if (std::adjacent_find(ids.begin(), ids.end(), [](const ChangeId& a, const ChangeId& b) { return !(a < b); }) !=
+          ids.end()) {
         return make_error(Code::internal, fmt::format("the version for ref {} is not in order", edit.name));
       }
     }
@@ -268,8 +272,9 @@ Result<void> Transaction::State::check_refs() const {
   // What a reader would not accept must not get into the log.
   for (const std::string* const text : {&operation.label, &operation.author, &operation.workspace, &operation.agent}) {
     if (text->size() > kMaxLabelBytes) {
-      return make_error(Code::invalid, fmt::format("an operation's label, author, workspace or agent has {} bytes; {} is the most",
-                                                   text->size(), kMaxLabelBytes));
+      return make_error(Code::invalid,
+                        fmt::format("an operation's label, author, workspace or agent has {} bytes; {} is the most",
+                                    text->size(), kMaxLabelBytes));
     }
   }
   std::sort(names.begin(), names.end());
@@ -293,7 +298,8 @@ void Transaction::State::take_back_late() {
   edit_keys.resize(before_late.edits);
 }
 
-Result<std::optional<Move>> Transaction::State::newest(log::AppendContext& context, const Key& key, std::string_view name) {
+Result<std::optional<Move>> Transaction::State::newest(log::AppendContext& context, const Key& key,
+                                                       std::string_view name) {
   WEFT_TRY(const std::uint64_t position, store->index.newest_ref(key));
   if (position == 0) return std::optional<Move>{};
   WEFT_TRY(ByteView bytes, context.read_up_to(position, kMoveReadBytes));
@@ -389,7 +395,8 @@ void Transaction::State::placed(std::uint64_t position, std::uint64_t payload_po
   for (std::size_t i = 0; i < deltas.size(); ++i) {
     index.place(EntryKind::delta, deltas[i].key, payload_position + delta_offsets[i]);
   }
-  for (std::size_t i = 0; i < gits.size(); ++i) index.place(EntryKind::git, gits[i].key, payload_position + git_offsets[i]);
+  for (std::size_t i = 0; i < gits.size(); ++i)
+    index.place(EntryKind::git, gits[i].key, payload_position + git_offsets[i]);
   for (const auto& named : packs) index.place(EntryKind::pack, named.id, position);
   if (!operation.label.empty()) index.place(EntryKind::operation, padded_key(transaction_id), position);
   for (std::size_t i = 0; i < edits.size(); ++i) {
@@ -464,7 +471,8 @@ class Concatenated final : public object::ByteSource {
 }  // namespace
 
 Result<object::ObjectWriter::StoredBlob> Transaction::put_blob(object::ByteSource& source) {
-  // Read in growing steps: most blobs are small, and a buffer for a large one costs more than the rest of a small commit.
+  // Read in growing steps: most blobs are small, and a buffer for a large one costs more than the rest of a small
+  // commit.
   constexpr std::size_t kFirstReadBytes = 8u << 10;
   Bytes head;
   for (std::size_t capacity = kFirstReadBytes; head.size() < object::kLargeBlobBytes; capacity *= 4) {
@@ -541,12 +549,14 @@ Result<Committed> Transaction::commit() {
   }
   state.pack.reset();
   if (state.entry_count() > kMaxFrameEntries) {
-    return make_error(Code::invalid,
-                      fmt::format("a transaction with {} index entries; {} is the most", state.entry_count(), kMaxFrameEntries),
-                      "do it in smaller steps");
+    return make_error(
+        Code::invalid,
+        fmt::format("a transaction with {} index entries; {} is the most", state.entry_count(), kMaxFrameEntries),
+        "do it in smaller steps");
   }
   state.transaction_id = store.env.random.id<TransactionId>();
-  state.before_late = {state.records.size(), state.puts.size(), state.deltas.size(), state.gits.size(), state.edits.size()};
+  state.before_late = {state.records.size(), state.puts.size(), state.deltas.size(), state.gits.size(),
+                       state.edits.size()};
   if (!state.late_compute) state.write_payload();
 
   for (int round = 0; round < kMaxMergeRounds; ++round) {

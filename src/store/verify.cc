@@ -89,7 +89,8 @@ class Verifier {
       if (move.previous == 0) continue;
       const auto before = snapshot_.move_name_at(move.previous);
       if (before && *before == move.name) continue;
-      add({fmt::format("the move of ref {} at log position {} does not lead to the one before it", move.name, move.position),
+      add({fmt::format("the move of ref {} at log position {} does not lead to the one before it", move.name,
+                       move.position),
            fmt::format("the reflog of {} before that", move.name), "take the history from another store that has it"});
     }
     return {};
@@ -109,7 +110,8 @@ class Verifier {
     }
     if (deep_ && sha256(*content) != id) {
       damaged_objects_.insert({static_cast<EntryKind>(kind), id});
-      add({fmt::format("{} {} at log position {} has other content than its id says", object::name(kind), id.hex(), position),
+      add({fmt::format("{} {} at log position {} has other content than its id says", object::name(kind), id.hex(),
+                       position),
            "what needs it", "take the object from another store that has it"});
     }
     return {};
@@ -129,12 +131,14 @@ class Verifier {
       return {};
     }
     bool there = false;
-    auto looked = kind == EntryKind::ref ? Result<void>() : store_.index.find(kind, key, snapshot_.position(),
-                                                                               [&](const Found& found) -> Result<bool> {
-      // The same object may also lie elsewhere; for links and operations the place itself must be named.
-      there = kind != EntryKind::operation || found.position == position;
-      return !there;
-    });
+    auto looked = kind == EntryKind::ref
+                      ? Result<void>()
+                      : store_.index.find(kind, key, snapshot_.position(), [&](const Found& found) -> Result<bool> {
+                          // The same object may also lie elsewhere; for links and operations the place itself must be
+                          // named.
+                          there = kind != EntryKind::operation || found.position == position;
+                          return !there;
+                        });
     if (kind == EntryKind::ref) there = true;  // judged by refs(): only the newest move is indexed
     if (!looked || !there) add_unindexed(position);
     return {};
@@ -166,7 +170,8 @@ class Verifier {
   Result<void> index_files() {
     WEFT_TRY(const auto files, store_.index.files());
     for (const auto& run : files.manifest.runs) {
-      const auto opened = Run::open(store_.env.fs, join_path(store_.index.directory(), run_file_name(run.number)), true);
+      const auto opened =
+          Run::open(store_.env.fs, join_path(store_.index.directory(), run_file_name(run.number)), true);
       if (!opened && opened.error().code == Code::damaged) add(opened.error(), "lookups; nothing recorded");
     }
     return {};
@@ -202,8 +207,11 @@ class Verifier {
       return {};
     }));
     const auto need = [&](ObjectKind kind, const ObjectId& id, const std::string& by) {
-      if (known[static_cast<std::size_t>(kind)].contains(id) || !missing_.insert({static_cast<EntryKind>(kind), id}).second) return;
-      add({fmt::format("{} {} is missing", object::name(kind), id.hex()), by, "take it from another store that has it"});
+      if (known[static_cast<std::size_t>(kind)].contains(id) ||
+          !missing_.insert({static_cast<EntryKind>(kind), id}).second)
+        return;
+      add({fmt::format("{} {} is missing", object::name(kind), id.hex()), by,
+           "take it from another store that has it"});
     };
     const auto& changes = known[static_cast<std::size_t>(ObjectKind::change)];
     const auto& trees = known[static_cast<std::size_t>(ObjectKind::tree)];
@@ -213,7 +221,8 @@ class Verifier {
       tick(done++, total);
       const auto change = snapshot_.change(id);
       if (!change) {
-        if (!damaged_objects_.contains({EntryKind::change, id})) add(change.error(), fmt::format("change {}", id.hex()));
+        if (!damaged_objects_.contains({EntryKind::change, id}))
+          add(change.error(), fmt::format("change {}", id.hex()));
         continue;
       }
       const std::string by = fmt::format("change {}", id.hex());
@@ -225,7 +234,8 @@ class Verifier {
       const auto bytes = snapshot_.read(ObjectKind::tree, id);
       const auto references = bytes ? object::tree_references(*bytes) : Result<object::TreeReferences>(bytes.error());
       if (!references) {
-        if (!damaged_objects_.contains({EntryKind::tree, id})) add(references.error(), fmt::format("tree {}", id.hex()));
+        if (!damaged_objects_.contains({EntryKind::tree, id}))
+          add(references.error(), fmt::format("tree {}", id.hex()));
         continue;
       }
       const std::string by = fmt::format("tree {}", id.hex());
@@ -272,7 +282,8 @@ Result<RepairReport> Store::repair(Env env, const std::string& directory, bool a
 
   log::Segments segments(env, join_path(directory, "log"), format.segment_bytes);
   const std::string index_directory = join_path(directory, "index");
-  if (auto made = env.fs.make_directory(index_directory); !made && made.error().code != Code::exists) return std::move(made).error();
+  if (auto made = env.fs.make_directory(index_directory); !made && made.error().code != Code::exists)
+    return std::move(made).error();
 
   // The old index is the witness of how far the log once reached: it goes only when the log is judged.
   std::uint64_t witnessed = 0;

@@ -102,7 +102,7 @@ class Generator {
         "a",     "b",    "A",        "ab",  "abc",       "a.o",      "b.o",     "foo",  "foo.c", "bar",      "Bar",
         "x y",   "sp ",  " sp",      "#h",  "!bang",     "[x]",      "a]b",     "-d",   "b\\s",  "back\\",   "q?",
         "*",     "**",   "7",        "a-b", "build",     "\xc3\xa4", "\xff",    "t\tb", "cr\r",  "n\nl",     "^",
-        "[",     "]",    "c:",        "a:b", "[:alpha:]", "a^b",      ".hidden", "...",  "~",     "aaaaaaaa", "{a,b}",
+        "[",     "]",    "c:",       "a:b", "[:alpha:]", "a^b",      ".hidden", "...",  "~",     "aaaaaaaa", "{a,b}",
         "a.b.c", "\x01", "Makefile", "z",   "Z",         "[a-c]",    "\\*",     "é",    "\xc3"};
     return kNames[at(std::size(kNames))];
   }
@@ -489,8 +489,8 @@ void compare(const Generated& tree, Totals& totals) {
     ++totals.compared;
     totals.decided += verdict.empty() ? 0 : 1;
     if (verdict != theirs.at(path)) {
-      differences += weft::quoted(path) + (is_directory ? "/" : "") + ": git " + weft::quoted(theirs.at(path)) + ", weft " +
-                     weft::quoted(verdict) + "\n";
+      differences += weft::quoted(path) + (is_directory ? "/" : "") + ": git " + weft::quoted(theirs.at(path)) +
+                     ", weft " + weft::quoted(verdict) + "\n";
     }
   }
   const auto their_status = on_disk.gits_status();
