@@ -189,6 +189,11 @@ class Undoer {
       plan.made = made_tree(change);
       plan.directories_made = directories_made(change);
       plan.paths_alone = plan.made || (!head_moves && !plan.paths.empty());
+      if (plan.made) {
+        // Nothing but this header leads to it: where the change was copied alone, nothing is taken for the operation's.
+        WEFT_TRY(const bool there, snapshot.contains(object::ObjectKind::tree, *plan.made));
+        if (!there) plan.made.reset();
+      }
       if (plan.bring && !plan.paths.empty() && change.parents != plan.to.changes) {
         WEFT_TRY(plan.tree, put_on_top(transaction, plan.tree, change.tree, plan.paths));
       } else {
