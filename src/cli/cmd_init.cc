@@ -60,7 +60,7 @@ Result<int> cmd_init(Invocation& invocation) {
   const std::string root = repo::absolute_path(invocation.context.directory, directory);
   FileSystem& fs = invocation.context.env.fs;
   WEFT_DO(repo::check_place_for_store(invocation.context, root));
-  const bool beside_git = !no_git && fs.status(join_path(root, ".git")) && !fs.status(join_path(root, ".weft"));
+  const bool beside_git = !no_git && fs.status(join_path(root, ".git")) && !fs.status(join_path(root, ".weft/format"));
   if (beside_git) {
     auto facts = git::look_at(root, "");
     if (!facts) return not_made(std::move(facts).error());

@@ -146,6 +146,7 @@ TEST(GitGolden, InitWhereGitDoesMoreThanKeepBytes) {
   transcript.weft({"init"});
   EXPECT_FALSE(std::filesystem::exists(machine.directory_ + "/.weft"));
   git.git({"sparse-checkout", "disable"});
+  std::filesystem::create_directories(git.path() + "/.weft/work");  // what an init left that was killed
   transcript.weft({"init"});
   transcript.say("files that are left out later do not get lost in git");
   git.git({"sparse-checkout", "set", "here"});
@@ -167,8 +168,15 @@ TEST(GitGolden, RefsOfOtherKindsAreNamed) {
   mask_what_varies(transcript);
   machine.ok({"init"});
   transcript.weft({"git", "import", "../git"});
+  transcript.weft({"git", "import", "ssh://host/git"});
+  transcript.weft({"git", "export", "me@host:git"});
   transcript.say("an export into the workspace");
   transcript.weft({"git", "export", "out.git"});
+  transcript.say("no store where another store has a workspace");
+  machine.ok({"workspace", "add", "second", "--path", "../second"});
+  machine.directory_ = machine.dir().path() + "/second";
+  transcript.weft({"init"});
+  EXPECT_TRUE(std::filesystem::is_regular_file(machine.directory_ + "/.weft"));
   transcript.expect("git_other_refs");
 }
 

@@ -11,6 +11,13 @@ constexpr int kMaxLevels = 4096;
 
 Result<void> check_place_for_store(const Context& context, const std::string& root) {
   FileSystem& fs = context.env.fs;
+  const std::string own = join_path(root, kStoreName);
+  if (const auto status = fs.status(own); status && status->kind != FileKind::directory) {
+    return make_error(Code::refused,
+                      quoted(root) + " is a workspace of another store already, or " + quoted(own) + " is in the way",
+                      "`weft info` shows the store")
+        .with("path", own);
+  }
   std::string directory = root;
   for (int level = 0; level < kMaxLevels; ++level) {
     if (base_name(directory) == kStoreName && fs.status(join_path(directory, "format"))) {
