@@ -106,7 +106,7 @@ class Shower {
     std::string text;
     if (format_) {
       WEFT_TRY(text, format_->text(invocation_, snapshot_, id, change, names_));
-      if (!text.ends_with('\n')) text += '\n';
+      if (!format_->empty() && !text.ends_with('\n')) text += '\n';
     } else {
       text = change_text(invocation_, snapshot_, id, change, names_);
     }
@@ -117,7 +117,7 @@ class Shower {
     print(invocation_, text);
     bool first = true;
     return write_change_patch(invocation_, snapshot_, change, patch_, parent, [&](std::string_view shown) {
-      if (std::exchange(first, false)) print(invocation_, "\n");
+      if (std::exchange(first, false) && !(format_ && format_->empty())) print(invocation_, "\n");
       print(invocation_, shown);
     });
   }

@@ -109,7 +109,7 @@ Result<ChangeFormat> ChangeFormat::parse(std::string_view text) {
     if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
   }
   std::string_view format = text;
-  if (text.find('%') == text.npos) {
+  if (!text.empty() && text.find('%') == text.npos) {  // empty: nothing of the change itself, as with git
     const auto named =
         std::find_if(std::begin(kNamed), std::end(kNamed), [&](const Named& each) { return each.name == text; });
     if (named == std::end(kNamed)) {

@@ -26,6 +26,8 @@ class ChangeFormat {
                            const object::Change& change, const RefNames& names) const;
   /// A named one of several lines, with an empty line between two changes.
   bool spaced() const { return spaced_; }
+  /// Of the empty text: no line either.
+  bool empty() const { return pieces_.empty(); }
 
  private:
   struct Piece {

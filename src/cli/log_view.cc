@@ -43,7 +43,7 @@ Result<std::string> LogPrinter::heading(const LogEntry& entry, const object::Cha
   std::string text;
   if (view_.format) {
     WEFT_TRY(text, view_.format->text(invocation_, snapshot_, entry.id, change, names_));
-    if (!text.ends_with('\n')) text += '\n';
+    if (!text.ends_with('\n') && (view_.graph || !view_.format->empty())) text += '\n';
     if (view_.format->spaced() && std::exchange(any_, true)) text.insert(0, view_.graph ? "" : "\n");
     return text;
   }
@@ -74,7 +74,7 @@ Result<void> LogPrinter::add_patches(const LogEntry& entry, const object::Change
     WEFT_DO(write_change_patch(invocation_, snapshot_, change, patch, parent,
                                [&](std::string_view piece) { shown += piece; }));
     if (shown.empty()) continue;
-    if (!one_line()) text += "\n";
+    if (!one_line() && !(view_.format && view_.format->empty())) text += "\n";
     if (change.parents.size() > 1) {
       WEFT_TRY(const auto from, repo::short_id(snapshot_, object::ObjectKind::change, change.parents[parent - 1]));
       text += paint(invocation_, Style::heading, fmt::format("from parent {}, {}", parent, from)) + "\n";

@@ -130,5 +130,30 @@ TEST(WorkGolden, WorkspacesLandUndo) {
   transcript.expect("workspaces");
 }
 
+TEST(StatusLines, C24_NamesWhoseEndsCannotBeSeenAreQuoted) {
+  Machine machine;
+  machine.ok({"init"});
+  machine.write("a -> b", "1\n");
+  machine.write(" lead", "2\n");
+  machine.write("trail ", "3\n");
+  machine.write("in the middle", "4\n");
+  EXPECT_NE(machine.ok({"status"}).find("A \" lead\"\nA \"a -> b\"\nA in the middle\nA \"trail \"\n"),
+            std::string::npos);
+  machine.ok({"commit", "-m", "Odd"});
+  machine.rename("a -> b", "c");
+  EXPECT_NE(machine.ok({"status"}).find("R \"a -> b\" -> c\n"), std::string::npos);
+  EXPECT_EQ(machine.ok({"status", "-0"}), std::string("R a -> b\0c\0", 11));
+}
+
+TEST(ShowFormat, TheEmptyFormatLeavesTheDifferencesAlone) {
+  Machine machine;
+  machine.ok({"init"});
+  machine.write("a", "1\n");
+  machine.ok({"commit", "-m", "One"});
+  EXPECT_EQ(machine.ok({"show", "--format", "", "--name-status"}), "A\ta\n");
+  EXPECT_EQ(machine.ok({"show", "--format=", "-p"}).find("diff --git a/a b/a\n"), 0U);
+  EXPECT_EQ(machine.ok({"log", "--format=format:", "--name-only"}), "a\n");
+}
+
 }  // namespace
 }  // namespace weft::cli

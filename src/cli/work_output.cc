@@ -9,6 +9,13 @@ namespace {
 
 constexpr std::size_t kMaxShownWarnings = 20;
 
+/// In a line with several parts also a name is quoted whose ends could not be seen otherwise.
+std::string listed_path(const Invocation& invocation, const std::string& path) {
+  std::string shown = shown_path(invocation, path);
+  const bool blurred = path.starts_with(' ') || path.ends_with(' ') || path.find(" -> ") != path.npos;
+  return blurred && !invocation.common.zero && shown == path ? '"' + shown + '"' : shown;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> repo_paths(const repo::Repository& repository, const std::vector<std::string>& typed) {
@@ -113,11 +120,11 @@ std::string entry_line(const Invocation& invocation, const work::StatusEntry& en
   };
   std::string out = paint(invocation, style_of(entry.change), std::string(1, change_letter(entry.change))) + " ";
   if (entry.change == work::Change::moved) {
-    out += shown_path(invocation, entry.old_path);
+    out += listed_path(invocation, entry.old_path);
     // With -0 a name could hold " -> " itself: old and new are two records, as git's -z does.
     out += invocation.common.zero ? std::string(line_end(invocation)) : std::string(" -> ");
   }
-  out += shown_path(invocation, entry.path);
+  out += listed_path(invocation, entry.path);
   // A letter alone says that content changed where nothing else did.
   const bool edited =
       entry.content_changed && (entry.change == work::Change::moved || entry.change == work::Change::mode);
