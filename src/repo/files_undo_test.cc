@@ -231,7 +231,7 @@ TEST_F(FilesUndoTest, UndoOfMvOfAnUntrackedFileLeavesNoCopy) {  // RE-3
   EXPECT_FALSE(exists("w/e"));
   moved("u", "v");
   write("w/v", "edited since");
-  undone();
+  EXPECT_EQ(undone().notes.size(), 1U);  // says that it stays
   EXPECT_EQ(read("w/u"), "mine");
   EXPECT_EQ(read("w/v"), "edited since");
 }
@@ -331,6 +331,37 @@ TEST_F(FilesUndoTest, UndoOfRmBringsBackDirectoriesAndKinds) {  // RE-4
   EXPECT_TRUE(fs::is_symlink(dir_ / "w/d/sub/link"));
   undone("w", true);
   EXPECT_FALSE(exists("w/d"));
+}
+
+TEST_F(FilesUndoTest, C14_OnlyWhatWouldBeLostRefuses) {
+  write("w/f", "1");
+  write("w/t/s/a", "1");
+  committed("one");
+  fs::create_directories(dir_ / "w/t/.git/objects");
+  fs::create_directories(dir_ / "w/n/.git/objects");
+  write("w/t/.git/HEAD", "ref: refs/heads/main\n");
+  write("w/n/.git/HEAD", "ref: refs/heads/main\n");
+  fs::create_directories(dir_ / "w/t/.git/refs");
+  fs::create_directories(dir_ / "w/n/.git/refs");
+  pipe("w/.gitignore");
+  write("w/f", "2");
+  restored("f");
+  EXPECT_EQ(read("w/f"), "1");
+  write("w/t/s/a", "2");
+  restored("t/s/a");
+  EXPECT_EQ(read("w/t/s/a"), "1");
+  write("w/f", "3");
+  restored("");
+  EXPECT_EQ(read("w/f"), "1");
+  moved("f", "g");
+  removed("t/s/a");
+  EXPECT_FALSE(exists("w/t/s/a"));
+
+  fs::remove(dir_ / "w/g");
+  pipe("w/f");
+  EXPECT_NE(refused([&] { return restore_paths(repository_, std::nullopt, {"f"}); }).find("f cannot be recorded"),
+            std::string::npos);
+  EXPECT_TRUE(exists("w/f"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "repo/rescue.h"
 
+#include <algorithm>
 #include <set>
 
 #include "repo/recording.h"
@@ -37,12 +38,36 @@ Result<bool> occupied(const object::ObjectReader& reader, const ObjectId& tree, 
   }
 }
 
+/// The directory, gone down to without following links; not_found and the like where there is none.
+Result<HostDir> open_below(const HostDir& root, std::string_view path) {
+  WEFT_TRY(HostDir directory, HostDir::open(root.path()));
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    WEFT_TRY(directory, directory.open_dir(path.substr(0, slash)));
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  }
+  return directory;
+}
+
 Error cannot_keep(const work::Warning& warning, std::string_view verb) {
   return make_error(Code::refused,
                     quoted(warning.path) + " cannot be recorded (" + warning.reason + "), so " + std::string(verb) +
                         " would lose it",
                     "move it away, or make it readable")
       .with("path", warning.path);
+}
+
+/// Whether the verb would take away what `warning` says could not be recorded (RE-5).
+Result<bool> would_lose(const object::ObjectReader& reader, const HostDir& root, const work::Warning& warning,
+                        const std::vector<std::string>& paths, const ObjectId& at, const ObjectId& target) {
+  const auto concerns = [&](const std::string& path) {
+    return path.empty() || is_below(warning.path, path) || is_below(path, warning.path);
+  };
+  if (!paths.empty() && std::none_of(paths.begin(), paths.end(), concerns)) return false;
+  WEFT_TRY(const auto tracked, tree::find_path(reader, at, warning.path));
+  if (!tracked) return occupied(reader, target, warning.path);
+  // A directory that can be opened was looked into, but for the untracked files of a repository inside: those stay.
+  return tracked->kind != object::EntryKind::directory || !open_below(root, warning.path);
 }
 
 }  // namespace
@@ -87,17 +112,6 @@ std::optional<ObjectId> made_tree(const object::Change& change) {
 }
 
 namespace {
-
-/// The directory, gone down to without following links; not_found and the like where there is none.
-Result<HostDir> open_below(const HostDir& root, std::string_view path) {
-  WEFT_TRY(HostDir directory, HostDir::open(root.path()));
-  while (!path.empty()) {
-    const std::size_t slash = path.find('/');
-    WEFT_TRY(directory, directory.open_dir(path.substr(0, slash)));
-    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
-  }
-  return directory;
-}
 
 std::string_view above(std::string_view path) {
   const std::size_t slash = path.rfind('/');
@@ -169,8 +183,14 @@ Result<Overwrite> prepare_overwrite(Repository& repository, store::Transaction& 
   WEFT_TRY(auto recorded, work::record(files.tree(), transaction.reader(), transaction, at_tree, scan));
   if (options.unkept != nullptr) {
     *options.unkept = recorded.status.warnings;
-  } else if (!recorded.status.warnings.empty()) {
-    return cannot_keep(recorded.status.warnings.front(), verb);
+  } else {
+    for (const work::Warning& warning : recorded.status.warnings) {
+      bool lost = options.everything_goes;
+      if (!lost) {
+        WEFT_TRY(lost, would_lose(transaction.reader(), files.root(), warning, paths, at_tree, target));
+      }
+      if (lost) return cannot_keep(warning, verb);
+    }
   }
   Overwrite out;
   out.paths = paths;

@@ -10,6 +10,8 @@
 //         RE-1 holds. What a verb itself put there goes again with its undo while it is just as it was put.
 //   RE-4  A verb that edits files at given paths speaks for exactly those it does something to: its undo touches no
 //         other. What it would do is found out, and refused, before anything is durable (work/checkout_preview.h).
+//   RE-5  Only what would be lost refuses: a pipe named as an ignore file, or a repository inside the directory, is no
+//         obstacle to a verb that does not touch it.
 // Threading: functions.
 #pragma once
 
@@ -39,6 +41,7 @@ struct Overwrite {
 };
 struct OverwriteOptions {
   std::vector<work::Warning>* unkept = nullptr;  ///< takes what cannot be recorded, instead of refusing
+  bool everything_goes = false;                  ///< untracked files too: whatever cannot be recorded refuses
   /// A tree; untracked files just as it has them were put there by weft (by a write-out that was killed, or by the
   /// operation that is undone), and go.
   std::optional<ObjectId> unreached = {};
