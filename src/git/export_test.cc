@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <thread>
 
 #include "git/commit_object.h"
 #include "git/export_cache.h"
@@ -479,6 +480,36 @@ TEST_F(Export, WhatIsNoGitRepositoryIsLeftAlone) {
   const auto no_helper = export_repository(repository, options);
   ASSERT_FALSE(no_helper.has_value());
   EXPECT_EQ(no_helper.error().code, Code::peer);
+}
+
+TEST_F(Export, OnePathGetsOneRepositoryHoweverManyMakeIt) {
+  two_commits();
+  {
+    auto made = init(workspace());
+    imported(made, git().path());
+  }
+  constexpr int kAtOnce = 6;
+  std::vector<std::string> problems(kAtOnce);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kAtOnce; ++i) {
+    threads.emplace_back([this, &problem = problems[static_cast<std::size_t>(i)]] {
+      auto repository = repo::Repository::open(context(workspace())).value();
+      ExportOptions options;
+      options.path = target();
+      options.helper = helper_path();
+      const auto report = export_repository(repository, options);
+      // Who comes second to a ref is told so (lost race), or finds its lock; nobody fails to find the repository.
+      if (!report) problem = report.error().message;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(problems, std::vector<std::string>(kAtOnce));
+  auto repository = repo::Repository::open(context(workspace())).value();
+  EXPECT_EQ(exported(repository, target()).commits, 0u);
+  EXPECT_EQ(opened(target()).git({"rev-parse", "main"}), git().head());
+  for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
+    EXPECT_EQ(entry.path().string().find(".weft-new-"), std::string::npos) << entry.path();
+  }
 }
 
 TEST_F(Export, NothingIsExportedIntoTheStore) {

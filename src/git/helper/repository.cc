@@ -165,6 +165,8 @@ Result<Repository> Repository::make(const std::string& path, bool work_tree, con
     // Some directories (a mount point, the current one of some systems) cannot be replaced.
     std::error_code ignored;
     std::filesystem::remove_all(beside, ignored);
+    // Or another export was faster.
+    if (auto there = open(target)) return there;
     if (init(target) != 0) return library_error(Code::io, "cannot make a git repository at " + weft::quoted(target));
   }
   return open(target);
