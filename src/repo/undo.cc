@@ -89,6 +89,17 @@ Result<store::Operation> origin_of(const store::Snapshot& snapshot, store::Opera
   return operation;
 }
 
+/// Gone down to without following links.
+Result<HostDir> open_below(const HostDir& root, std::string_view path) {
+  WEFT_TRY(HostDir directory, HostDir::open(root.path()));
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    WEFT_TRY(directory, directory.open_dir(path.substr(0, slash)));
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  }
+  return directory;
+}
+
 class Undoer {
  public:
   Undoer(Repository& repository, const UndoRequest& request) : repository_(repository), request_(request) {}
@@ -289,9 +300,27 @@ class Undoer {
     return overwrite.nothing;
   }
 
+  /// Named: files that should be gone by now, but were not known (ignored, or edited since and untracked), and so stay.
+  Result<void> note_what_stays(const FilesPlan& plan, const object::ObjectReader& reader) {
+    if (!plan.paths_alone || !files_) return {};
+    for (const std::string& path : plan.paths) {
+      WEFT_TRY(const auto wanted, tree::find_path(reader, plan.tree, path));
+      if (wanted) continue;
+      const std::string parent = path.find('/') == std::string::npos ? std::string() : parent_path(path);
+      const auto directory = open_below(files_->root(), parent);
+      if (!directory || !directory->status(base_name(path))) continue;
+      result_.notes.push_back(quoted(path) + " stays where it is: what it holds is not recorded as the operation's");
+    }
+    return {};
+  }
+
   Result<void> bring_files(const FilesPlan& plan) {
     FileSystem& fs = repository_.context().env.fs;
     if (!workspace_) return {};
+    if (!plan.bring && plan.paths_alone) {
+      WEFT_TRY(const auto now, repository_.store().snapshot());
+      return note_what_stays(plan, now);
+    }
     if (!plan.bring) {
       // Kept as they are: from here on they are edits on top of where the head went back to.
       const bool moved = plan.to != workspace_->head;
@@ -310,7 +339,7 @@ class Undoer {
       options.progress = request_.progress;
       WEFT_TRY(result_.report, work::checkout(files_->tree(), now, from_tree_, plan.tree, options));
       remove_empty_directories(files_->root(), plan.directories_made);
-      return {};
+      return note_what_stays(plan, now);
     }
     WriteOut what;
     what.from = state_.at;

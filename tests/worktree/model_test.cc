@@ -632,6 +632,19 @@ class Episode {
       wanted.erase(path);
       now.erase(path);
     };
+    if (entry.verb == "mv") {
+      // Ignored files are not recorded: what was moved from or to such a place stays, and is told of.
+      std::set<std::string> moved;
+      bool ignored = false;
+      for (const Picture* each : {&entry.disk_before, &entry.disk_after}) {
+        for (const auto& [path, thing] : *each) {
+          if (same_at(entry.disk_before, entry.disk_after, path)) continue;
+          moved.insert(path);
+          ignored = ignored || path.find(".ign") != std::string::npos;
+        }
+      }
+      if (ignored) std::for_each(moved.begin(), moved.end(), leave_out);
+    }
     if (entry.verb != "switch") return;
     // What was already as the other version has it (there or gone) had become that version's.
     const Picture& head = picture_of(entry.head_before);
