@@ -282,6 +282,11 @@ class Export {
         ref.reason.clear();
         break;
       case wire::MoveStatus::changed:
+        if (moved.actual == ref.after) {  // another export of the same
+          if (ref.action != ExportAction::deleted) ref.action = ExportAction::unchanged;
+          ref.reason.clear();
+          break;
+        }
         ref.action = ExportAction::lost;
         ref.reason = "somebody moved it in git meanwhile";
         break;
