@@ -34,9 +34,9 @@ Result<Place> find_place(Invocation& invocation, bool store) {
 }
 
 void tell_problems(Invocation& invocation, const Settings& all) {
-  (void)invocation.look->take_problems();  // the same ones
   for (const auto& problem : all.problems()) notice(invocation, problem);
   for (const auto& problem : all.unknown()) notice(invocation, problem);
+  (void)invocation.look->take_problems();  // the same ones; to show the first has read them
 }
 
 std::string_view source_of(const Settings& all, std::string_view key) {
@@ -57,8 +57,8 @@ Result<int> cmd_config_get(Invocation& invocation) {
 
   auto repository = repo::Repository::open_only(invocation.context);
   const auto all = Settings::read(invocation.context, repository ? repository->store().directory() : std::string());
-  (void)invocation.look->take_problems();
   for (const auto& problem : all.problems()) notice(invocation, problem);
+  (void)invocation.look->take_problems();
   const std::string value = all.text(key);
   if (!all.is_set(key) && value.empty()) {
     return make_error(Code::not_found, key + " is not set", "`weft config set " + key + " VALUE` sets it");

@@ -1,5 +1,7 @@
 // Golden transcripts of the commands that work on files and workspaces.
 
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "cli/testing/golden.h"
@@ -143,6 +145,19 @@ TEST(StatusLines, C24_NamesWhoseEndsCannotBeSeenAreQuoted) {
   machine.rename("a -> b", "c");
   EXPECT_NE(machine.ok({"status"}).find("R \"a -> b\" -> c\n"), std::string::npos);
   EXPECT_EQ(machine.ok({"status", "-0"}), std::string("R a -> b\0c\0", 11));
+}
+
+TEST(ConfigProblems, AreToldOnce) {
+  Machine machine;
+  machine.ok({"config", "set", "ui.hints", "false"});
+  const std::string path = machine.ok({"config", "path"});
+  std::ofstream(path.substr(0, path.size() - 1), std::ios::app) << "bogus = [\n";
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"config", "list"}, {"config", "get", "ui.color"}}) {
+    const std::string told = machine.run(command).err;
+    EXPECT_NE(told.find("does not parse"), std::string::npos) << told;
+    EXPECT_EQ(told.find("does not parse"), told.rfind("does not parse")) << told;
+  }
 }
 
 TEST(ShowFormat, TheEmptyFormatLeavesTheDifferencesAlone) {

@@ -312,6 +312,7 @@ Result<bool> write_setting(const Context& context, const std::string& store_dire
                       "set HOME");
   }
   WEFT_TRY(const Bytes text, read_text(context, path));
+  WEFT_DO(parse(text, path));  // an error that names the file
   Bytes after;
   if (value) {
     WEFT_TRY(after, edit_config_text(text, key, checked));

@@ -176,6 +176,15 @@ TEST_F(SettingsTest, Writes) {
   EXPECT_EQ(read("store/config.toml"), "[record]\nmax-new-file-size = 0\n");
 }
 
+TEST_F(SettingsTest, AFileThatDoesNotParseIsNamedAndLeftAlone) {
+  const std::string broken = "[ui]\nhints = [\n";
+  write(".config/weft/config.toml", broken);
+  const auto set = write_setting(context_, {}, "ui.hints", "false");
+  ASSERT_FALSE(set.has_value());
+  EXPECT_NE(set.error().message.find(dir_ / ".config/weft/config.toml"), std::string::npos) << set.error().message;
+  EXPECT_EQ(read(".config/weft/config.toml"), broken);
+}
+
 TEST(ConfigText, UnsetTakesOneLine) {  // C-2
   const std::string text = "# mine\n[ui] # here\nhints = true # yes\n# end\ncolor = \"auto\"\n";
   EXPECT_EQ(unset_config_text(text, "ui.hints").value(), "# mine\n[ui] # here\n# end\ncolor = \"auto\"\n");
