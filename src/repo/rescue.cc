@@ -38,17 +38,6 @@ Result<bool> occupied(const object::ObjectReader& reader, const ObjectId& tree, 
   }
 }
 
-/// The directory, gone down to without following links; not_found and the like where there is none.
-Result<HostDir> open_below(const HostDir& root, std::string_view path) {
-  WEFT_TRY(HostDir directory, HostDir::open(root.path()));
-  while (!path.empty()) {
-    const std::size_t slash = path.find('/');
-    WEFT_TRY(directory, directory.open_dir(path.substr(0, slash)));
-    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
-  }
-  return directory;
-}
-
 Error cannot_keep(const work::Warning& warning, std::string_view verb) {
   return make_error(Code::refused,
                     quoted(warning.path) + " cannot be recorded (" + warning.reason + "), so " + std::string(verb) +
@@ -71,6 +60,16 @@ Result<bool> would_lose(const object::ObjectReader& reader, const HostDir& root,
 }
 
 }  // namespace
+
+Result<HostDir> open_below(const HostDir& root, std::string_view path) {
+  WEFT_TRY(HostDir directory, HostDir::open(root.path()));
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    WEFT_TRY(directory, directory.open_dir(path.substr(0, slash)));
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  }
+  return directory;
+}
 
 Bytes encode_rescued_paths(const std::vector<std::string>& paths) {
   Bytes out;

@@ -65,6 +65,8 @@ std::optional<std::vector<std::string>> rescued_paths(const object::Change& chan
 std::vector<std::string> directories_made(const object::Change& change);
 /// What the verb made of the files, of which only the rescued paths mean anything.
 std::optional<ObjectId> made_tree(const object::Change& change);
+/// The directory, gone down to without following links; not_found and the like where there is none.
+Result<HostDir> open_below(const HostDir& root, std::string_view path);
 /// Of these, topmost first, the ones that are empty.
 void remove_empty_directories(const HostDir& root, const std::vector<std::string>& paths);
 Bytes encode_rescued_paths(const std::vector<std::string>& paths);

@@ -89,17 +89,6 @@ Result<store::Operation> origin_of(const store::Snapshot& snapshot, store::Opera
   return operation;
 }
 
-/// Gone down to without following links.
-Result<HostDir> open_below(const HostDir& root, std::string_view path) {
-  WEFT_TRY(HostDir directory, HostDir::open(root.path()));
-  while (!path.empty()) {
-    const std::size_t slash = path.find('/');
-    WEFT_TRY(directory, directory.open_dir(path.substr(0, slash)));
-    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
-  }
-  return directory;
-}
-
 class Undoer {
  public:
   Undoer(Repository& repository, const UndoRequest& request) : repository_(repository), request_(request) {}
