@@ -61,8 +61,9 @@ bool read_bool(ByteReader& reader) {
 template <typename Enum>
 Enum read_enum(ByteReader& reader, Enum last) {
   const auto value = reader.u8();
-  if (value < 1 || value > static_cast<std::uint8_t>(last)) reader.fail();
-  return static_cast<Enum>(value);
+  if (value >= 1 && value <= static_cast<std::uint8_t>(last)) return static_cast<Enum>(value);
+  reader.fail();
+  return last;  // of the enumeration, whatever looks at it before the failure is seen
 }
 
 struct Encoder {
