@@ -189,7 +189,8 @@ Result<void> keep_unrecorded(Repository& repository, store::Transaction& transac
     if (!status.entries.empty() || !status.warnings.empty()) {
       WEFT_TRY(const auto overwrite,
                prepare_overwrite(repository, transaction, workspace, state, files, {}, object::empty_tree_id(),
-                                 "workspace rm " + workspace.name, {.unkept = force ? &removed.unkept : nullptr, .everything_goes = true}));
+                                 "workspace rm " + workspace.name,
+                                 {.unkept = force ? &removed.unkept : nullptr, .everything_goes = true}));
       removed.kept.push_back(overwrite.rescue.ref);
       head_is_kept = state.at == workspace.head;
     }
@@ -344,7 +345,8 @@ Result<std::optional<WorkspaceRemoved>> finish_removal(Repository& repository, s
   if (edited || !status.warnings.empty()) {
     WEFT_TRY(const auto overwrite,
              prepare_overwrite(repository, transaction, workspace, state, files, {}, object::empty_tree_id(),
-                               std::string(kRemoveLabel) + name, {.unkept = force ? &removed.unkept : nullptr, .everything_goes = true}));
+                               std::string(kRemoveLabel) + name,
+                               {.unkept = force ? &removed.unkept : nullptr, .everything_goes = true}));
     removed.kept.push_back(overwrite.rescue.ref);
     const std::string current = repository.location() ? repository.location()->name : std::string();
     transaction.set_operation(
