@@ -127,28 +127,28 @@ class Jujutsu(Contender):
         self.ask("--config", "snapshot.auto-track=none()", "git", "init", "--no-colocate")
 
     def first_commit(self) -> list[Command]:
-        return [*self.commit_all("Everything"), self.command("bookmark", "create", "-q", "main", "-r", "@-")]
+        return [*self.commit_all("Everything"), self.command("bookmark", "create", "--quiet", "main", "-r", "@-")]
 
     def commit_all(self, message: str) -> list[Command]:
         name, self._branch = self._branch, None
-        bookmark = [self.command("bookmark", "create", "-q", name, "-r", "@-")] if name else []
-        return [self.command("commit", "-q", "-m", message), *bookmark]
+        bookmark = [self.command("bookmark", "create", "--quiet", name, "-r", "@-")] if name else []
+        return [self.command("commit", "--quiet", "-m", message), *bookmark]
 
     def commit_path(self, message: str, path: str) -> list[Command]:
-        return [self.command("commit", "-q", "-m", message, path)]
+        return [self.command("commit", "--quiet", "-m", message, path)]
 
     def status(self) -> list[Command]:
         return [self.command("status")]
 
     def checkout(self, to: pathlib.Path) -> list[Command]:
-        return [self.command("workspace", "add", "-q", "--name", to.name, "-r", "main", str(to))]
+        return [self.command("workspace", "add", "--quiet", "--name", to.name, "-r", "@-", str(to))]
 
     def branch(self, name: str) -> None:
-        self.ask("bookmark", "set", "-q", "main", "-r", "@-")  # a bookmark does not follow commits
+        self.ask("bookmark", "set", "--quiet", "main", "-r", "@-")  # a bookmark does not follow commits
         self._branch = name
 
     def go(self, version: str) -> list[Command]:
-        return [self.command("new", "-q", version)]
+        return [self.command("new", "--quiet", version)]
 
     def files(self) -> set[bytes]:
         return set(filter(None, self.ask("file", "list", "-r", "@-").split(b"\n")))

@@ -52,7 +52,7 @@ struct Description;
 
 /// What a command gets when it runs. Printing: cli/output.h.
 struct Invocation {
-  Invocation(const Io& io_, repo::Context& context_);
+  Invocation(const Io& streams, repo::Context& run_context);
   Invocation(const Invocation&) = delete;
   ~Invocation();
 

@@ -93,6 +93,9 @@ std::string common_help() {
   return out + pad("      --", kHelpColumn) + "end of options\n";
 }
 
+/// Never understood shortened: a prefix typed in haste must not give up data.
+constexpr std::string_view kWrittenOut = "accept-loss";
+
 constexpr std::string_view kCommonNames[] = {"quiet", "verbose",    "color", "no-color", "no-pager",
                                              "json",  "json-lines", "zero",  "help"};
 
@@ -169,6 +172,9 @@ struct Options::State {
       if (own == 0) return false;
       option = &*std::find_if(options.begin(), options.end(),
                               [&](const Option& one) { return one.name == candidates.front(); });
+      if (option->name == kWrittenOut) {
+        return usage("option --" + std::string(wanted) + " gives up data and must be written out: --" + option->name);
+      }
     }
     if (!option->takes_value()) {
       if (equals == std::string_view::npos) {

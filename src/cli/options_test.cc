@@ -153,5 +153,26 @@ TEST(Options, HelpIsNoError) {
   EXPECT_NE(parsed.help->find("-t, --text TEXT"), std::string::npos);
 }
 
+TEST(Options, WhatGivesUpDataIsWrittenOut) {
+  FakeEnv fake;
+  Env env = fake;
+  repo::Context context{env, "/", {}, 0};
+  Io io;
+  bool loss = false;
+  const auto parsed = [&](std::string word) {
+    Invocation invocation(io, context);
+    invocation.args = {std::move(word)};
+    Options options("verb", "Does it.");
+    options.flag("--accept-loss", loss, "gives up");
+    return options.parse(invocation);
+  };
+  const auto shortened = parsed("--accept");
+  ASSERT_FALSE(shortened);
+  EXPECT_NE(shortened.error().message.find("--accept-loss"), std::string::npos);
+  EXPECT_FALSE(loss);
+  EXPECT_TRUE(parsed("--accept-loss"));
+  EXPECT_TRUE(loss);
+}
+
 }  // namespace
 }  // namespace weft::cli

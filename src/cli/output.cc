@@ -46,8 +46,8 @@ void put_envelope(Invocation& invocation, const Json& json) { print(invocation, 
 
 }  // namespace
 
-Invocation::Invocation(const Io& io_, repo::Context& context_)
-    : io(io_), context(context_), look(std::make_unique<Look>()) {}
+Invocation::Invocation(const Io& streams, repo::Context& run_context)
+    : io(streams), context(run_context), look(std::make_unique<Look>()) {}
 Invocation::~Invocation() = default;
 
 void print(Invocation& invocation, std::string_view text) {

@@ -82,7 +82,7 @@ std::vector<std::string> command_argv(const std::string& command, const std::vec
 std::vector<std::string> process_environment(const Invocation& invocation) {
   std::vector<std::string> out;
   out.reserve(invocation.context.environment.size());
-  for (const auto& [name, value] : invocation.context.environment) out.push_back(name + "=" + value);
+  for (const auto& [name, value] : invocation.context.environment) out.emplace_back(name).append("=").append(value);
   return out;
 }
 
