@@ -39,12 +39,12 @@ def options() -> argparse.Namespace:
     parser.add_argument("--no-results", action="store_true", help="print tables, write nothing")
     parser.add_argument("--dir", type=pathlib.Path, default=pathlib.Path(os.environ.get("WEFT_BENCH_DIR") or "/var/tmp"),
                         help="where the working directory is made (default: $WEFT_BENCH_DIR or /var/tmp)")
-    parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path(os.environ.get("WEFT_BENCH_CACHE") or "/data/bs"),
-                        help="where fetched trees and made histories stay (default: $WEFT_BENCH_CACHE or /data/bs)")
+    parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path(os.environ.get("WEFT_BENCH_CACHE") or pathlib.Path.home() / ".cache/weft-bench"),
+                        help="where fetched trees and made histories stay (default: $WEFT_BENCH_CACHE or ~/.cache/weft-bench)")
     parser.add_argument("--history", default="100000:80000", help="commits:files of the long history (default: 100000:80000)")
     parser.add_argument("--results", type=pathlib.Path, default=SOURCE / "bench/results")
     parser.add_argument("--weft", type=pathlib.Path, default=SOURCE / "build/release/weft")
-    parser.add_argument("--jj", default=os.environ.get("JJ") or shutil.which("jj") or "/data/jj/bin/jj")
+    parser.add_argument("--jj", default=os.environ.get("JJ") or shutil.which("jj") or str(pathlib.Path.home() / ".cargo/bin/jj"))
     parser.add_argument("--self-check", action="store_true", help="does the suite fail contenders that are wrong? Seconds.")
     parser.add_argument("--programs", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
