@@ -338,9 +338,11 @@ class Matching {
       if (!is_target(i) || all_[i].kind != EntryKind::directory) continue;
       const Known known = known_inode(i);
       if (known.source == kNone || !is_source(known.source)) continue;
-      // Without a file to speak for it the inode alone counts only for a directory without files, or one whose files
-      // nobody looked at.
-      if (files[known.source] == 0 || all_[i].repository) ranked.emplace_back(1, all_.size(), i, known.source);
+      // Without a file to speak for it the inode alone counts only for a directory without files; in a repository,
+      // whose files nobody looked at, something of the head must be found: file systems give inodes again.
+      if (all_[i].repository ? holds_any_of(known.source, i) : files[known.source] == 0) {
+        ranked.emplace_back(1, all_.size(), i, known.source);
+      }
     }
     std::sort(ranked.begin(), ranked.end());
     for (const auto& [inode, rank, target, source] : ranked) {
@@ -400,6 +402,16 @@ class Matching {
       }
     }
     if (!found.empty()) insert(std::move(found));
+  }
+
+  bool holds_any_of(std::size_t source, std::size_t target) {
+    for (std::size_t i = source + 1; i < all_.size() && is_at_or_below(all_[i].path, all_[source].path); ++i) {
+      if (!is_source(i)) continue;
+      Observation there;
+      there.path = all_[target].path + all_[i].path.substr(all_[source].path.size());
+      if (look_for(all_[i], there)) return true;
+    }
+    return false;
   }
 
   bool look_for(const Observation& source, Observation& there) {

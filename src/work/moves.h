@@ -10,7 +10,8 @@
 //   4. directories: the inode, or at least half of the vanished directory's files found again below the new one; then
 //      what has the same place in both goes along, whatever its content;
 //   5. repositories inside (Observation::repository): a submodule or a tracked directory that came along or has its
-//      inode; of the directory what the head has there is looked for at its new place, and nothing else (SC3).
+//      inode and something of it; of the directory what the head has there is looked for at its new place, and nothing
+//      else (SC3).
 // Beyond the limits below, similarity is not looked for; moves are then recorded as a delete and a create. Everything
 // else costs in proportion to what appeared and vanished, and to how deep the first of it lies.
 #pragma once

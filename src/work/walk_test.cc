@@ -362,6 +362,18 @@ TEST_F(WalkTest, C22ARepositoryInsideAMovedDirectory) {
   EXPECT_EQ(status_lines(), Lines{});
 }
 
+// CASES C22: the inode of a directory that is gone, in a repository that has nothing of it.
+TEST_F(WalkTest, C22ANewRepositoryOnAnInodeUsedBefore) {
+  write("d/f", "f");
+  write("other", "o");
+  commit();
+  remove("d/f");
+  rename("d", "new");
+  make_dir("new/.git");
+  write("new/theirs", "t");
+  EXPECT_EQ(status_lines(), Lines{"D d/f"});
+}
+
 // CASES C22
 TEST_F(WalkTest, C22ASubmoduleInsideAMovedDirectory) {
   write("d/f", "f");
