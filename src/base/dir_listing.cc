@@ -18,19 +18,6 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 32u << 10;
 
-FileKind kind_of(unsigned char type) {
-  switch (type) {
-    case DT_REG:
-      return FileKind::file;
-    case DT_DIR:
-      return FileKind::directory;
-    case DT_LNK:
-      return FileKind::symlink;
-    default:
-      return FileKind::other;
-  }
-}
-
 }  // namespace
 
 Result<void> DirListing::read(const HostDir& directory, Descriptor descriptor) {
@@ -53,7 +40,7 @@ Result<void> DirListing::read(const HostDir& directory, Descriptor descriptor) {
       const std::string_view name = entry->d_name;
       if (name == "." || name == "..") continue;
       ListedName listed{static_cast<std::uint32_t>(names_.size()), static_cast<std::uint16_t>(name.size()),
-                        kind_of(entry->d_type), entry->d_ino};
+                        kind_from_d_type(entry->d_type), entry->d_ino};
       if (entry->d_type == DT_UNKNOWN) {
         struct stat status{};
         if (::fstatat(directory.fd(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {

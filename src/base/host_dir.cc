@@ -43,6 +43,8 @@ std::int64_t to_ns(const timespec& time) {
   return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
+}  // namespace
+
 FileKind kind_from_d_type(unsigned char type) {
   switch (type) {
     case DT_REG:
@@ -55,8 +57,6 @@ FileKind kind_from_d_type(unsigned char type) {
       return FileKind::other;
   }
 }
-
-}  // namespace
 
 FileKind kind_from_mode(mode_t mode) {
   if (S_ISREG(mode)) return FileKind::file;

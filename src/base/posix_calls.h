@@ -22,6 +22,8 @@ auto retry_eintr(Call call) {
 
 FileStatus status_from_stat(const struct stat& status);
 FileKind kind_from_mode(mode_t mode);
+/// Of a directory entry; DT_UNKNOWN is FileKind::other.
+FileKind kind_from_d_type(unsigned char type);
 
 /// Every entry of the open directory, from its start, in directory order, without . and ..; moves the fd's position.
 Result<std::vector<DirectoryEntry>> list_directory(int fd, std::string_view path);

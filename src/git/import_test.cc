@@ -5,61 +5,25 @@
 
 #include <fstream>
 
-#include "git/testing/git_fixture.h"
+#include "git/testing/store_fixture.h"
 #include "repo/files.h"
 
 namespace weft::git::testing {
 namespace {
 
-class Import : public ::testing::Test {
+class Import : public StoreFixture {
  protected:
-  Import() {
-    environment_ = {{"WEFT_AUTHOR", "Ada <a@x.y>"}, {"HOME", directory_.path()}};
-    std::filesystem::create_directories(workspace());
-  }
-  GitRepository& git() { return git_; }
-  std::string workspace() const { return directory_.path() + "/workspace"; }
-  repo::Context context(const std::string& directory) {
-    return repo::Context{
-        .env = env_, .directory = directory, .environment = environment_, .uid = static_cast<std::uint32_t>(geteuid())};
-  }
-  repo::Repository init(const std::string& directory) {
-    auto made = repo::Repository::init(context(directory), directory, "main");
-    EXPECT_TRUE(made.has_value()) << made.error().message;
-    return *std::move(made);
-  }
   Result<ImportReport> import(repo::Repository& repository, const std::string& path) {
     ImportOptions options;
     options.path = path;
     options.helper = helper_path();
     return import_repository(repository, options);
   }
-  ImportReport imported(repo::Repository& repository, const std::string& path) {
-    auto report = import(repository, path);
-    EXPECT_TRUE(report.has_value()) << report.error().message;
-    return report ? *std::move(report) : ImportReport{};
-  }
-  static std::string read(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
   static std::map<std::string, RefAction> actions(const ImportReport& report) {
     std::map<std::string, RefAction> result;
     for (const auto& ref : report.refs) result[ref.ref.name] = ref.action;
     return result;
   }
-  void two_commits() {
-    git_.write("a", "one\n");
-    git_.write("d/b", "two\n");
-    git_.commit("first");
-    git_.write("a", "more\n");
-    git_.commit("second");
-  }
-
-  TemporaryDirectory directory_;
-  GitRepository git_{directory_.path(), "git"};
-  Env env_ = system_env();
-  std::map<std::string, std::string> environment_;
 };
 
 TEST_F(Import, HistoryRefsAndTheWorkspace) {

@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <condition_variable>
 #include <system_error>
-#include <thread>
 
 #include "base/mutex.h"
+#include "base/workers.h"
 #include "work/leftovers.h"
 #include "work/step_writer.h"
 
@@ -58,7 +58,7 @@ class Apply {
     take_away();
     if (!stopped()) {
       make_jobs();
-      work();
+      run_workers(thread_count(), [this](unsigned) { work_on_jobs(); });
     }
     return conclude();
   }
@@ -233,23 +233,8 @@ class Apply {
 
   unsigned thread_count() const {
     if (to_write_ < kFilesWorthThreads && bytes_to_write_ < kBytesWorthThreads) return 1;
-    unsigned threads = options_.max_threads != 0 ? options_.max_threads : std::thread::hardware_concurrency();
-    threads = std::clamp(threads, options_.max_threads != 0 ? 1u : 2u, kMaxThreads);
+    const unsigned threads = options_.max_threads != 0 ? std::min(options_.max_threads, kMaxWorkers) : worker_count();
     return static_cast<unsigned>(std::min<std::size_t>(threads, jobs_.size()));
-  }
-
-  void work() {
-    std::vector<std::thread> threads;
-    for (unsigned more = thread_count(); more > 1; --more) {
-      // Where no thread can be had, the work is done by those there are.
-      try {
-        threads.emplace_back([this] { work_on_jobs(); });
-      } catch (const std::system_error&) {
-        break;
-      }
-    }
-    work_on_jobs();
-    for (std::thread& thread : threads) thread.join();
   }
 
   void work_on_jobs() {

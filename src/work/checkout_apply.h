@@ -29,7 +29,6 @@ Applied apply_plan(const WorkTree& tree, const object::ObjectReader& reader, con
 /// From this many files, or bytes, on to be written, more than one thread works.
 inline constexpr std::size_t kFilesWorthThreads = 256;
 inline constexpr std::uint64_t kBytesWorthThreads = 16u << 20;
-inline constexpr unsigned kMaxThreads = 8;
 
 /// Whether the failure is about this path and not about the disk, the store or this process.
 bool concerns_one_path(const Error& error);
