@@ -76,8 +76,9 @@ class Session {
  public:
   virtual ~Session() = default;
   virtual CommitReply commit(const CommitRequest& request) = 0;
-  /// Makes the change on whatever the ref holds, parent and generation included, in one transaction: for stores that can
-  /// build on a value that is ordered before theirs but not durable yet. nullopt: this one cannot; read, build, swap, repeat.
+  /// Makes the change on whatever the ref holds, parent and generation included, in one transaction: for stores that
+  /// can build on a value that is ordered before theirs but not durable yet. nullopt: this one cannot; read, build,
+  /// swap, repeat.
   virtual std::optional<CommitReply> land(const NewChange&, std::string_view) { return std::nullopt; }
   /// Newest durable value.
   virtual std::optional<Id32> read_ref(std::string_view ref) = 0;
@@ -127,7 +128,8 @@ std::unique_ptr<Contender> make_rocksdb(std::string_view variant);
 std::unique_ptr<Contender> make_weft();  ///< null in a build without the store
 
 /// BW7 through the store: the contents as blobs of one directory, one change, one ref, one commit, in a
-/// store that exists. Returns the nanoseconds from the first byte put to the commit's return; negative without the store.
+/// store that exists. Returns the nanoseconds from the first byte put to the commit's return; negative without the
+/// store.
 std::int64_t weft_commit_files(const std::string& directory, std::span<const std::string> contents);
 
 /// "sqlite", "lmdb:writemap", ...; throws on an unknown name.

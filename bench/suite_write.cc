@@ -69,7 +69,9 @@ SuiteResult run_writers_suite(const Options& options, const std::string& id) {
     suite.title = writers + ", one ref, moved from whatever it holds inside the transaction.";
     run.work = Work::shared_ref;
   } else if (id == "bw2b") {
-    suite.title = writers + " land on one ref; a change that loses is made again on the new value (weft: inside the lock that orders transactions).";
+    suite.title = writers +
+                  " land on one ref; a change that loses is made again on the new value (weft: inside the lock that "
+                  "orders transactions).";
     run.work = Work::shared_land;
     suite.columns.insert(suite.columns.begin(), {"attempts_per_commit", "attempts a landing", 2});
   } else {

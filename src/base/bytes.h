@@ -101,8 +101,8 @@ std::optional<Bytes> from_hex(std::string_view text);
 std::string to_base64(ByteView bytes);
 std::optional<Bytes> from_base64(std::string_view text);
 bool is_utf8(ByteView bytes);
-/// A name fit for one line of a terminal: control characters (C1 and bidirectional overrides too), quotes, backslashes and
-/// what is not UTF-8 escaped in C style, the whole in double quotes, as git does; other names unchanged.
+/// A name fit for one line of a terminal: control characters (C1 and bidirectional overrides too), quotes, backslashes
+/// and what is not UTF-8 escaped in C style, the whole in double quotes, as git does; other names unchanged.
 std::string quoted(ByteView name);
 
 }  // namespace weft

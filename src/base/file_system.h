@@ -4,7 +4,8 @@
 // disks a crash could leave behind. Working trees use base/host_dir.h.
 // Paths are host paths (bytes); relative ones are relative to the process.
 // Threading: a FileSystem may be used by many threads; a File by many threads, each call on its own.
-// After a failed write or sync a File is dead for writing (the kernel may have dropped the pages): callers reopen and re-read.
+// After a failed write or sync a File is dead for writing (the kernel may have dropped the pages): callers reopen and
+// re-read.
 #pragma once
 
 #include <cstdint>

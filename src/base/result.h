@@ -1,7 +1,7 @@
 // Error and Result<T>: how every function that meets files, other processes or outside bytes reports failure.
 //
-// A dropped Result warns (class-level [[nodiscard]]); our own mistakes are WEFT_CHECKs, which stay on in release builds.
-// Threading: values, no shared state.
+// A dropped Result warns (class-level [[nodiscard]]); our own mistakes are WEFT_CHECKs, which stay on in release
+// builds. Threading: values, no shared state.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@ namespace weft {
 
 /// Stable error codes: the CLI prints `name()` in JSON and derives the exit code from it (docs/JSON.md).
 enum class Code : std::uint8_t {
-  usage,        ///< the call's words are off (exit 2)
-  invalid,      ///< bad input: malformed name, id, change list, ... (3)
-  not_found,    ///< no such path, ref, version, store (3)
-  ambiguous,    ///< a prefix or name that means several things (3)
-  exists,       ///< would overwrite something (3)
-  refused,      ///< the state forbids it: local edits, unlanded changes, foreign store, ... (3)
-  conflicts,    ///< refused because of conflicts (1)
-  lost_race,    ///< a compare-and-swap lost; `details` name the winner (4)
-  busy,         ///< try again (4)
-  damaged,      ///< bytes that are not what was written (5)
-  store_failed, ///< a write or flush failed; nothing is accepted before recovery (5)
-  unsupported,  ///< a feature or format this binary does not know (3)
-  io,           ///< the system refused a call (3)
-  no_space,     ///< ENOSPC, EDQUOT (3)
-  permission,   ///< EACCES, EPERM, EROFS (3)
-  peer,         ///< another store, a helper or a transport (6)
-  interrupted,  ///< by a signal (3)
-  internal,     ///< a bug of ours (3)
+  usage,         ///< the call's words are off (exit 2)
+  invalid,       ///< bad input: malformed name, id, change list, ... (3)
+  not_found,     ///< no such path, ref, version, store (3)
+  ambiguous,     ///< a prefix or name that means several things (3)
+  exists,        ///< would overwrite something (3)
+  refused,       ///< the state forbids it: local edits, unlanded changes, foreign store, ... (3)
+  conflicts,     ///< refused because of conflicts (1)
+  lost_race,     ///< a compare-and-swap lost; `details` name the winner (4)
+  busy,          ///< try again (4)
+  damaged,       ///< bytes that are not what was written (5)
+  store_failed,  ///< a write or flush failed; nothing is accepted before recovery (5)
+  unsupported,   ///< a feature or format this binary does not know (3)
+  io,            ///< the system refused a call (3)
+  no_space,      ///< ENOSPC, EDQUOT (3)
+  permission,    ///< EACCES, EPERM, EROFS (3)
+  peer,          ///< another store, a helper or a transport (6)
+  interrupted,   ///< by a signal (3)
+  internal,      ///< a bug of ours (3)
 };
 
 /// `not_found` and so on: the word in JSON.
@@ -40,13 +40,15 @@ std::string_view name(Code code);
 /// 1 to 6, see Code.
 int exit_code(Code code);
 
-/// What went wrong. `message` is one sentence without a final point: what was wrong, and where. `hint` says what to do next.
+/// What went wrong. `message` is one sentence without a final point: what was wrong, and where. `hint` says what to do
+/// next.
 struct [[nodiscard]] Error {
   Code code = Code::internal;
   std::string message;
   std::string hint{};
   int sys_errno = 0;
-  /// Machine-readable facts (JSON `details`): "path", "ref", "expected", "actual", "offset", ...; bytes allowed in values.
+  /// Machine-readable facts (JSON `details`): "path", "ref", "expected", "actual", "offset", ...; bytes allowed in
+  /// values.
   std::vector<std::pair<std::string, std::string>> details{};
 
   Error&& with(std::string key, std::string value) && {
@@ -60,7 +62,8 @@ struct [[nodiscard]] Error {
 };
 
 Error make_error(Code code, std::string message, std::string hint = {});
-/// Error for a failed system call; code from errno. `operation` is a verb phrase ("open", "rename to x"), `object` a path.
+/// Error for a failed system call; code from errno. `operation` is a verb phrase ("open", "rename to x"), `object` a
+/// path.
 Error system_error(int errnum, std::string_view operation, std::string_view object);
 Error damaged(std::string message, std::string hint = {});
 
@@ -125,17 +128,17 @@ class [[nodiscard]] Result<void> {
 
 /// `WEFT_TRY(auto x, f());` declares x from f()'s value, or returns its error.
 #define WEFT_TRY(declaration, expression) WEFT_TRY_(declaration, expression, WEFT_CONCAT(weft_try_, __COUNTER__))
-#define WEFT_TRY_(declaration, expression, temporary) \
-  auto temporary = (expression);                      \
+#define WEFT_TRY_(declaration, expression, temporary)  \
+  auto temporary = (expression);                       \
   if (!temporary) return std::move(temporary).error(); \
   declaration = *std::move(temporary)
 
 /// `WEFT_DO(f());` returns f()'s error if it failed.
 #define WEFT_DO(expression) WEFT_DO_(expression, WEFT_CONCAT(weft_do_, __COUNTER__))
-#define WEFT_DO_(expression, temporary)                        \
-  do {                                                         \
-    auto temporary = (expression);                             \
-    if (!temporary) return std::move(temporary).error();       \
+#define WEFT_DO_(expression, temporary)                  \
+  do {                                                   \
+    auto temporary = (expression);                       \
+    if (!temporary) return std::move(temporary).error(); \
   } while (false)
 
 }  // namespace weft

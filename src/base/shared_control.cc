@@ -128,11 +128,13 @@ class MappedControl final : public SharedControl {
         if (held && !also_dead) continue;
         // The lock decides; the word only says where to look first.
         if (lock_call(fd_, F_OFD_SETLK, F_WRLCK, kSlotByte + slot, 1) != 0) continue;
-        // From here on nobody can retire this block. If somebody has (nothing held them off while we only had it mapped), what
-        // it says of the log is no longer true: writing by it would overwrite what others have recorded since.
+        // From here on nobody can retire this block. If somebody has (nothing held them off while we only had it
+        // mapped), what it says of the log is no longer true: writing by it would overwrite what others have recorded
+        // since.
         if (!current()) {
           lock_call(fd_, F_OFD_SETLK, F_UNLCK, kSlotByte + slot, 1);
-          return make_error(Code::busy, "the store was repaired, or opened by another version of weft, since this began",
+          return make_error(Code::busy,
+                            "the store was repaired, or opened by another version of weft, since this began",
                             "run the command again");
         }
         value = word.load();
@@ -169,7 +171,8 @@ class MappedControl final : public SharedControl {
   bool current() const {
     struct stat mine{};
     struct stat named{};
-    return fstat(fd_, &mine) == 0 && stat(path_.c_str(), &named) == 0 && mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
+    return fstat(fd_, &mine) == 0 && stat(path_.c_str(), &named) == 0 && mine.st_ino == named.st_ino &&
+           mine.st_dev == named.st_dev;
   }
   SlotWord* slots() const { return reinterpret_cast<SlotWord*>(memory_ + kSlotsOffset); }
 
@@ -232,7 +235,8 @@ Result<void> retire_mapped_control(const std::string& path) {
   }
   if (lock_call(file.fd, F_OFD_SETLKW, F_WRLCK, kCreateByte, 1) != 0) return system_error(errno, "lock", path);
   if (lock_call(file.fd, F_OFD_SETLK, F_WRLCK, kSlotByte, static_cast<off_t>(SharedControl::kMaxSlots)) != 0) {
-    return make_error(Code::busy, "other processes have the store open (" + path + ")", "wait for them to end, then try again");
+    return make_error(Code::busy, "other processes have the store open (" + path + ")",
+                      "wait for them to end, then try again");
   }
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return system_error(errno, "remove", path);
   return {};

@@ -1,12 +1,14 @@
-// SharedControl: a block of memory shared by every process that has a store open, with futexes on its words and a way to
-// know which of those processes are still alive. It is a cache of the log's state, never truth: losing it loses nothing.
+// SharedControl: a block of memory shared by every process that has a store open, with futexes on its words and a way
+// to know which of those processes are still alive. It is a cache of the log's state, never truth: losing it loses
+// nothing.
 //
 // Invariants:
 //   SC1  A new block is zeros; `initialise` fills it under a lock that nobody else passes; only then others see it.
-//   SC2  A block of another boot, of another file (a copied store) or of another layout is never used: a new file replaces it.
-//   SC3  A process that takes a slot holds a lock of its own open file description (OFD) on the slot's byte until it dies.
-//        An owner token (slot and generation) is alive only while that lock is held and the generation is current: thread
-//        ids and robust futex lists mean nothing across PID namespaces.
+//   SC2  A block of another boot, of another file (a copied store) or of another layout is never used: a new file
+//   replaces it. SC3  A process that takes a slot holds a lock of its own open file description (OFD) on the slot's
+//   byte until it dies.
+//        An owner token (slot and generation) is alive only while that lock is held and the generation is current:
+//        thread ids and robust futex lists mean nothing across PID namespaces.
 //   SC4  Pages are touched only after ensure_allocated(): a hole in a full file system would be a SIGBUS.
 // Threading: any thread.
 #pragma once
@@ -52,9 +54,11 @@ class SharedControl {
   /// For messages; 0 when unknown.
   virtual std::uint32_t process_of(OwnerToken token) = 0;
 
-  /// A named place in the protocols built on this block. Tests use it to kill or to interleave; the real one does nothing.
+  /// A named place in the protocols built on this block. Tests use it to kill or to interleave; the real one does
+  /// nothing.
   virtual void point(const char* name) { (void)name; }
-  /// True once a test's point() has "killed" this user of the block: unlocking and waking become no-ops, as for a dead process.
+  /// True once a test's point() has "killed" this user of the block: unlocking and waking become no-ops, as for a dead
+  /// process.
   virtual bool killed() const { return false; }
 
  protected:
@@ -64,8 +68,8 @@ class SharedControl {
 
 struct SharedControlOptions {
   std::string path;
-  std::size_t size = 0;           ///< of base()
-  std::uint32_t layout = 0;       ///< version of what lies in base()
+  std::size_t size = 0;      ///< of base()
+  std::uint32_t layout = 0;  ///< version of what lies in base()
   /// Fills a new block. Runs in one process at a time.
   std::function<Result<void>(SharedControl&)> initialise;
 };

@@ -69,8 +69,8 @@ std::optional<Frame> parse_frame(ByteView bytes, std::uint64_t position) {
   Frame frame;
   frame.header = *header;
   frame.late = bytes.substr(kFrameHeaderBytes, header->late_length);
-  frame.payload = bytes.substr(kFrameHeaderBytes + header->late_length,
-                               header->length - kFrameHeaderBytes - header->late_length);
+  frame.payload =
+      bytes.substr(kFrameHeaderBytes + header->late_length, header->length - kFrameHeaderBytes - header->late_length);
   if (header_checksum(bytes.substr(0, kFrameHeaderBytes), frame.late) != header->checksum) return std::nullopt;
   if (payload_checksum(frame.payload) != header->payload_checksum) return std::nullopt;
   return frame;

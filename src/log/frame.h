@@ -6,8 +6,8 @@
 // transactions (ref moves with their links to the moves before); `payload` is prepared, and check-summed, outside it.
 //
 // Invariants:
-//   F1  A frame is accepted only at the position its header names, behind the frame whose checksum it carries (the chain).
-//   F2  One checksum covers header and late section; the payload's own checksum is in the header.
+//   F1  A frame is accepted only at the position its header names, behind the frame whose checksum it carries (the
+//   chain). F2  One checksum covers header and late section; the payload's own checksum is in the header.
 // Format: docs/FORMATS.md, "Log".
 #pragma once
 
@@ -28,20 +28,20 @@ inline constexpr std::uint64_t kBatchAlignment = 4096;
 inline constexpr std::uint64_t kMaxFrameBytes = 8u << 20;
 
 enum class FrameKind : std::uint16_t {
-  store = 1,        ///< the first frame of a store: its ids
+  store = 1,  ///< the first frame of a store: its ids
   transaction = 2,
 };
 
 struct FrameHeader {
   FrameKind kind = FrameKind::transaction;
-  std::uint32_t length = 0;       ///< of header, late section and payload, without the padding
+  std::uint32_t length = 0;  ///< of header, late section and payload, without the padding
   std::uint32_t late_length = 0;
   std::uint64_t position = 0;
-  std::uint64_t durable = 0;      ///< everything before this was durable when the frame was written
+  std::uint64_t durable = 0;  ///< everything before this was durable when the frame was written
   TransactionId transaction;
-  std::uint64_t previous = 0;     ///< checksum of the frame before it; 0 for the first
+  std::uint64_t previous = 0;  ///< checksum of the frame before it; 0 for the first
   std::uint64_t payload_checksum = 0;
-  std::uint64_t checksum = 0;     ///< over the 64 header bytes before it, and the late section
+  std::uint64_t checksum = 0;  ///< over the 64 header bytes before it, and the late section
 };
 
 /// Bytes the frame takes in the log.
@@ -66,8 +66,8 @@ struct Frame {
   std::uint64_t payload_position() const { return header.position + kFrameHeaderBytes + header.late_length; }
 };
 
-/// Parses the frame that must begin at bytes[0] and lie at `position`. nullopt when it is not one (wrong magic, position,
-/// checksum, length): whether that is the end of the log or damage is for the caller to find out.
+/// Parses the frame that must begin at bytes[0] and lie at `position`. nullopt when it is not one (wrong magic,
+/// position, checksum, length): whether that is the end of the log or damage is for the caller to find out.
 std::optional<Frame> parse_frame(ByteView bytes, std::uint64_t position);
 /// The header alone, checked as far as that goes without the sections (magic, position, plausible lengths).
 std::optional<FrameHeader> parse_header(ByteView bytes, std::uint64_t position);

@@ -35,15 +35,18 @@ class HoldStops {
 
 }  // namespace
 
-/// The append lock's holder reads what is before the enqueued end: from the ring while it is still there, else from the files.
+/// The append lock's holder reads what is before the enqueued end: from the ring while it is still there, else from the
+/// files.
 class Log::Context final : public AppendContext {
  public:
-  Context(Log& log, const EnqueuedState& enqueued, std::uint64_t durable) : log_(log), enqueued_(enqueued), durable_(durable) {}
+  Context(Log& log, const EnqueuedState& enqueued, std::uint64_t durable)
+      : log_(log), enqueued_(enqueued), durable_(durable) {}
 
   const EnqueuedState& enqueued() const override { return enqueued_; }
   std::uint64_t durable_position() const override { return durable_; }
   Result<ByteView> read_up_to(std::uint64_t position, std::uint64_t length) override {
-    if (position >= enqueued_.position) return weft::damaged(fmt::format("the log has no bytes at position {}", position));
+    if (position >= enqueued_.position)
+      return weft::damaged(fmt::format("the log has no bytes at position {}", position));
     length = std::min(length, enqueued_.position - position);
     if (in_ring(position)) return log_.ring_read(position, length, scratch_);
     WEFT_TRY(const ByteView rest, log_.segments_.view_until(position, durable_, keep_));
@@ -148,8 +151,8 @@ SharedMutex::Acquired Log::lock_append(SharedMutex& mutex, OwnerToken token) {
   const auto acquired = mutex.lock(token, notice_);
   if (acquired.from_dead_owner) {
     control_.point("append:from-dead-owner");
-    // It died somewhere between taking a position and publishing it: nothing behind the published end exists. An author of
-    // an own flush publishes the durable state first; if it died before the enqueued one, that is behind.
+    // It died somewhere between taking a position and publishing it: nothing behind the published end exists. An author
+    // of an own flush publishes the durable state first; if it died before the enqueued one, that is behind.
     EnqueuedState state = load_enqueued();
     const DurableState durable = this->durable();
     if (durable.position > state.position) {
@@ -205,8 +208,9 @@ Error Log::failure() const {
   const int error = static_cast<int>(state_.failed.load());
   Error result = system_error(error == 0 ? EIO : error, "write", "the log");
   if (result.code != Code::no_space) result.code = Code::store_failed;
-  result.hint = result.code == Code::no_space ? "nothing was recorded; free some space and try again"
-                                              : "nothing was recorded; check the disk, then try again: the store recovers by itself";
+  result.hint = result.code == Code::no_space
+                    ? "nothing was recorded; free some space and try again"
+                    : "nothing was recorded; check the disk, then try again: the store recovers by itself";
   return result;
 }
 
@@ -351,7 +355,8 @@ Log::Waited Log::wait_durable(std::uint64_t position, std::uint64_t batch, std::
     waiters.fetch_sub(1);
     if (env_.clock.monotonic_ns() - before < kOwnerCheckNs) continue;
     lead(position, me);
-    // Whoever met a failure may have died before it told us: without this, writers that all wait would wait for ever (G3).
+    // Whoever met a failure may have died before it told us: without this, writers that all wait would wait for ever
+    // (G3).
     if (state_.failed.load() != 0 && state_.epoch.load() == epoch) (void)recover_failed(me);
   }
 }
@@ -380,8 +385,8 @@ void Log::wait_for_fill(bool contended) {
   const std::uint64_t sizes[2] = {state_.last_sizes[0].load(std::memory_order_relaxed),
                                   state_.last_sizes[1].load(std::memory_order_relaxed)};
   if (!contended && sizes[0] <= 1 && sizes[1] <= 1) return;  // G5
-  // Two batches that take turns hold all the writers there are: together they need half the flushes. When that many do not
-  // come in time, there are fewer: for a while no more than came are waited for.
+  // Two batches that take turns hold all the writers there are: together they need half the flushes. When that many do
+  // not come in time, there are fewer: for a while no more than came are waited for.
   std::uint64_t target = sizes[0] + sizes[1];
   const std::uint64_t batch = load_enqueued().batch;
   if (batch < state_.fill_cap_until.load(std::memory_order_relaxed)) {
@@ -445,9 +450,9 @@ bool Log::flush_ring(const EnqueuedState& closed, bool append_locked, OwnerToken
     WEFT_DO(file->sync());
     const std::int64_t took = env_.clock.monotonic_ns() - before;
     const std::uint64_t average = state_.flush_average_ns.load(std::memory_order_relaxed);
-    state_.flush_average_ns.store(average == 0 ? static_cast<std::uint64_t>(took)
-                                               : (average * 7 + static_cast<std::uint64_t>(took)) / 8,
-                                  std::memory_order_relaxed);
+    state_.flush_average_ns.store(
+        average == 0 ? static_cast<std::uint64_t>(took) : (average * 7 + static_cast<std::uint64_t>(took)) / 8,
+        std::memory_order_relaxed);
     return {};
   }();
   if (grows) {
@@ -477,7 +482,8 @@ bool Log::flush_ring(const EnqueuedState& closed, bool append_locked, OwnerToken
       at = boundary;
       continue;
     }
-    client_.frame_durable(*header, ring_read(at + kFrameHeaderBytes, header->late_length, late_scratch), durable.position);
+    client_.frame_durable(*header, ring_read(at + kFrameHeaderBytes, header->late_length, late_scratch),
+                          durable.position);
     at += padded_length(header->length);
   }
   control_.point("lead:indexed");
@@ -489,7 +495,8 @@ void Log::wake_batches(std::uint64_t through) {
   if (control_.killed()) return;
   // Also those whose leader died before it could.
   const std::uint64_t woken = state_.woken_batch.exchange(through);
-  const std::uint64_t from = woken >= through ? through : std::max(woken + 1, through < kBatchWords ? 0 : through - kBatchWords + 1);
+  const std::uint64_t from =
+      woken >= through ? through : std::max(woken + 1, through < kBatchWords ? 0 : through - kBatchWords + 1);
   for (std::uint64_t batch = from; batch <= through; ++batch) {
     SharedControl::Word& word = state_.batch_done[batch % kBatchWords];
     word.fetch_add(1);
@@ -580,8 +587,8 @@ Result<void> Log::roll_segment(OwnerToken me) {
   return {};
 }
 
-Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionId& transaction, OwnerToken me, bool& again,
-                                         std::uint64_t& judged_at) {
+Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionId& transaction, OwnerToken me,
+                                         bool& again, std::uint64_t& judged_at) {
   leader_mutex_.lock(me, notice_);
   const HoldStops hold;
   lock_append(append_mutex_, me);
@@ -655,7 +662,8 @@ Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionI
     control_.point("exclusive:written");
     return file->sync();
   }();
-  if (written && !control_.killed()) state_.zeroed_end.store(std::max(state_.zeroed_end.load(), header.position + total));
+  if (written && !control_.killed())
+    state_.zeroed_end.store(std::max(state_.zeroed_end.load(), header.position + total));
   zero_mutex_.unlock();
   if (!written) {
     segments_.forget_writers();
@@ -674,7 +682,8 @@ Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionI
   state.chain = header.checksum;
   state.client = sections->client;
   state.ring_floor = state.position;
-  // Durable first: the other way round a death in between would have the next leader write these positions from the ring.
+  // Durable first: the other way round a death in between would have the next leader write these positions from the
+  // ring.
   publish_durable(DurableState{state.position, state.chain, state.client});
   control_.point("exclusive:durable");
   publish_enqueued(state);
@@ -697,7 +706,8 @@ void Log::extend_ahead(OwnerToken me) {
   control_.point("extend:locked");
   const std::uint64_t from = state_.zeroed_end.load();
   if (prepare_next) {
-    if (state_.next_segment.load() != segment_stop && segments_.segment_start(from - 1) + segments_.segment_bytes() == segment_stop) {
+    if (state_.next_segment.load() != segment_stop &&
+        segments_.segment_start(from - 1) + segments_.segment_bytes() == segment_stop) {
       const std::uint64_t zeros = std::min(step, segments_.segment_bytes());
       if (segments_.create(segment_stop, zeros) && !control_.killed()) {
         state_.next_zeroed.store(segment_stop + zeros);
@@ -762,7 +772,8 @@ Result<void> Log::declare_damaged(const std::function<Result<std::pair<LogPoint,
       state_.damaged.store(1);
       state_.epoch.fetch_add(1);
       EnqueuedState state = load_enqueued();
-      const DurableState durable{align_up(recovered->first.position, kBatchAlignment), recovered->first.chain, recovered->second};
+      const DurableState durable{align_up(recovered->first.position, kBatchAlignment), recovered->first.chain,
+                                 recovered->second};
       reset_enqueued(state, durable);
       publish_durable(durable);
       publish_enqueued(state);
@@ -775,12 +786,10 @@ Result<void> Log::declare_damaged(const std::function<Result<std::pair<LogPoint,
   return result;
 }
 
-void Log::prefault() const {
-  control_.prefault(ring_offset_, state_.ring_allocated.load(std::memory_order_relaxed));
-}
+void Log::prefault() const { control_.prefault(ring_offset_, state_.ring_allocated.load(std::memory_order_relaxed)); }
 
 LogCounters Log::counters() const {
-  return {state_.transactions.load(), state_.batches.load(),       state_.flushes.load(),    state_.writes.load(),
+  return {state_.transactions.load(),  state_.batches.load(),    state_.flushes.load(),     state_.writes.load(),
           state_.bytes_written.load(), state_.zero_bytes.load(), state_.zero_flushes.load()};
 }
 

@@ -43,8 +43,8 @@ class AppendContext {
   virtual ~AppendContext() = default;
   virtual const EnqueuedState& enqueued() const = 0;
   virtual std::uint64_t durable_position() const = 0;
-  /// Bytes of the log before enqueued().position, from the ring or the segments: at most `length`, fewer at the end of what
-  /// is there. Valid until the next call.
+  /// Bytes of the log before enqueued().position, from the ring or the segments: at most `length`, fewer at the end of
+  /// what is there. Valid until the next call.
   virtual Result<ByteView> read_up_to(std::uint64_t position, std::uint64_t length) = 0;
 };
 
@@ -58,8 +58,9 @@ class FrameSource {
     std::uint64_t payload_checksum = 0;
     ClientWords client{};  ///< the client words once this frame is in
   };
-  /// Inside the append lock: judge and say what to write. An error refuses; `judged_at` (set by the source) is the end of
-  /// the newest state it was judged against (G7), 0 when it does not depend on any. May be called again after a failure.
+  /// Inside the append lock: judge and say what to write. An error refuses; `judged_at` (set by the source) is the end
+  /// of the newest state it was judged against (G7), 0 when it does not depend on any. May be called again after a
+  /// failure.
   virtual Result<Sections> build(AppendContext& context, std::uint64_t& judged_at) = 0;
   /// Inside the append lock, once the place is certain and before the frame is published.
   virtual void placed(std::uint64_t position, std::uint64_t payload_position) = 0;
@@ -69,8 +70,8 @@ class FrameSource {
 class LogClient {
  public:
   virtual ~LogClient() = default;
-  /// By the leader, in order, after the flush and before the durable position moves. Must be idempotent. The frame's payload
-  /// is not given (it may lie apart in the ring). `durable_end` is the position published as durable so far.
+  /// By the leader, in order, after the flush and before the durable position moves. Must be idempotent. The frame's
+  /// payload is not given (it may lie apart in the ring). `durable_end` is the position published as durable so far.
   virtual void frame_durable(const FrameHeader& header, ByteView late, std::uint64_t durable_end) = 0;
   /// Inside the append lock: everything placed at or behind `position` never happened.
   virtual void forget_from(std::uint64_t position) = 0;
@@ -82,7 +83,8 @@ struct Appended {
 };
 
 struct LogCounters {
-  std::uint64_t transactions = 0, batches = 0, flushes = 0, writes = 0, bytes_written = 0, zero_bytes = 0, zero_flushes = 0;
+  std::uint64_t transactions = 0, batches = 0, flushes = 0, writes = 0, bytes_written = 0, zero_bytes = 0,
+                zero_flushes = 0;
 };
 
 class Log {
@@ -103,8 +105,8 @@ class Log {
   /// Runs `action` inside the append lock.
   Result<void> with_append_lock(const std::function<Result<void>(AppendContext&)>& action);
 
-  /// Durable bytes turned out to be missing: runs `recover` (which fills the client's tables from what is left) with all
-  /// locks held, then stands at the point it returns, never to be written again before a repair.
+  /// Durable bytes turned out to be missing: runs `recover` (which fills the client's tables from what is left) with
+  /// all locks held, then stands at the point it returns, never to be written again before a repair.
   Result<void> declare_damaged(const std::function<Result<std::pair<LogPoint, ClientWords>>()>& recover);
 
   /// For a process that goes on committing: maps the ring at once.

@@ -68,7 +68,8 @@ Result<ByteView> Segments::view_until(std::uint64_t position, std::uint64_t end,
   }
   if (sealed && !found->sealed) {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (const auto entry = mappings_.find(segment_start(position)); entry != mappings_.end()) entry->second.sealed = true;
+    if (const auto entry = mappings_.find(segment_start(position)); entry != mappings_.end())
+      entry->second.sealed = true;
   }
   keep = found->mapping;
   return keep->bytes().substr(offset, stop - offset);
@@ -234,7 +235,8 @@ Result<ScanResult> Segments::scan(LogPoint from, std::uint64_t known_durable,
     at = next;
   }
   if (durable_claim > result.end.position) {
-    // Batches end in padding: the claim is a boundary, the end the last frame's. Only a gap of more than padding is loss.
+    // Batches end in padding: the claim is a boundary, the end the last frame's. Only a gap of more than padding is
+    // loss.
     const std::uint64_t gap_start = align_up(result.end.position, kBatchAlignment);
     const bool only_padding = durable_claim <= gap_start;
     bool segment_tail = false;
@@ -242,9 +244,9 @@ Result<ScanResult> Segments::scan(LogPoint from, std::uint64_t known_durable,
       segment_tail = true;  // a segment left early
     }
     if (!only_padding && !segment_tail) {
-      result.damage = fmt::format(
-          "the log ends at position {} in {}, but {} shows that everything before position {} was durable",
-          result.end.position, path_of(result.end.position), claimed_by, durable_claim);
+      result.damage =
+          fmt::format("the log ends at position {} in {}, but {} shows that everything before position {} was durable",
+                      result.end.position, path_of(result.end.position), claimed_by, durable_claim);
     }
   }
   return result;

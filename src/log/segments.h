@@ -28,7 +28,7 @@ struct LogPoint {
 };
 
 struct ScanResult {
-  LogPoint end;           ///< behind the last accepted frame (not aligned)
+  LogPoint end;  ///< behind the last accepted frame (not aligned)
   std::uint64_t frames = 0;
   /// Set when bytes once durable are missing: damage, not a torn tail. The sentence says how that is known.
   std::optional<std::string> damage;
@@ -47,34 +47,36 @@ class Segments {
   std::uint64_t segment_start(std::uint64_t position) const { return position / segment_bytes_ * segment_bytes_; }
   std::uint64_t segment_end(std::uint64_t position) const { return segment_start(position) + segment_bytes_; }
 
-  /// From `position` to `end` (a position that is written), or to the end of position's segment if that comes first. Costs no
-  /// system call where that was seen to be there before.
+  /// From `position` to `end` (a position that is written), or to the end of position's segment if that comes first.
+  /// Costs no system call where that was seen to be there before.
   Result<ByteView> view_until(std::uint64_t position, std::uint64_t end, std::shared_ptr<Mapping>& keep);
-  /// All of the segment from `position` to the end of its file as it is now. Kept nowhere: a segment that holds nothing durable
-  /// yet may be removed and made anew, and a mapping of the old file would go on showing that.
+  /// All of the segment from `position` to the end of its file as it is now. Kept nowhere: a segment that holds nothing
+  /// durable yet may be removed and made anew, and a mapping of the old file would go on showing that.
   Result<ByteView> view_rest(std::uint64_t position, std::shared_ptr<Mapping>& keep);
 
   /// The segment's file, opened for writing and kept.
   Result<File*> writer(std::uint64_t position);
   /// Zeros over [from, to) of one segment, flushed, through a handle of its own: a failure here spoils no writer's.
   Result<void> write_zeros(std::uint64_t from, std::uint64_t to);
-  /// Makes the segment that begins at `start`, with its first `zeros` bytes written and durable, and its entry durable (L1).
-  /// Finds one left behind by a dead process and goes on with it.
+  /// Makes the segment that begins at `start`, with its first `zeros` bytes written and durable, and its entry durable
+  /// (L1). Finds one left behind by a dead process and goes on with it.
   Result<void> create(std::uint64_t start, std::uint64_t zeros);
   /// Size of the segment's file; 0 when there is none.
   Result<std::uint64_t> file_size(std::uint64_t position);
 
-  /// Reads frames from `from`, calling `visit` for each accepted one (may be null); looks behind the end for evidence of
-  /// damage. `known_durable`: a position that an index run or pack proves durable; an end before it is damage.
+  /// Reads frames from `from`, calling `visit` for each accepted one (may be null); looks behind the end for evidence
+  /// of damage. `known_durable`: a position that an index run or pack proves durable; an end before it is damage.
   Result<ScanResult> scan(LogPoint from, std::uint64_t known_durable,
                           const std::function<Result<void>(const Frame&)>& visit);
   /// The frames before `stop`, all of them durable: a missing one is damaged. Returns the point behind the last.
-  Result<LogPoint> scan_durable(LogPoint from, std::uint64_t stop, const std::function<Result<void>(const Frame&)>& visit);
-  /// damaged unless the segment files from the first to the one that holds `position` are there without a gap, and whole.
+  Result<LogPoint> scan_durable(LogPoint from, std::uint64_t stop,
+                                const std::function<Result<void>(const Frame&)>& visit);
+  /// damaged unless the segment files from the first to the one that holds `position` are there without a gap, and
+  /// whole.
   Result<void> check_files(std::uint64_t position);
-  /// Writes zeros over [from, end of the files) where they are not zero already, and flushes; removes segment files that lie
-  /// wholly behind. Also flushes what is before `from` in its segment. `at_least`: so many bytes are written over even where
-  /// they read as zero: after a failed flush the disk may yet bring forth what it was given.
+  /// Writes zeros over [from, end of the files) where they are not zero already, and flushes; removes segment files
+  /// that lie wholly behind. Also flushes what is before `from` in its segment. `at_least`: so many bytes are written
+  /// over even where they read as zero: after a failed flush the disk may yet bring forth what it was given.
   Result<void> clear_behind(std::uint64_t from, std::uint64_t at_least = 0);
 
   /// Flushes every segment file from `position` on.
@@ -100,8 +102,9 @@ class Segments {
   std::string directory_;
   std::uint64_t segment_bytes_;
   std::mutex mutex_;
-  std::map<std::uint64_t, Mapped> mappings_;                // by segment start
-  std::map<std::uint64_t, std::unique_ptr<File>> writers_;  // by segment start; at most the current one and the one before
+  std::map<std::uint64_t, Mapped> mappings_;  // by segment start
+  std::map<std::uint64_t, std::unique_ptr<File>>
+      writers_;  // by segment start; at most the current one and the one before
 };
 
 }  // namespace weft::log

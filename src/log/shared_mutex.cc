@@ -22,12 +22,12 @@ SharedMutex::Acquired SharedMutex::lock(OwnerToken token, const std::function<vo
     }
     const OwnerToken owner = held & ~kWaiters;
     if (check && !control_.alive(owner)) {
-      if (word_.compare_exchange_strong(held, token | kWaiters, std::memory_order_acquire)) return {.from_dead_owner = true, .waited = true};
+      if (word_.compare_exchange_strong(held, token | kWaiters, std::memory_order_acquire))
+        return {.from_dead_owner = true, .waited = true};
       continue;
     }
     check = false;
-    if ((held & kWaiters) == 0 &&
-        !word_.compare_exchange_strong(held, held | kWaiters, std::memory_order_relaxed)) {
+    if ((held & kWaiters) == 0 && !word_.compare_exchange_strong(held, held | kWaiters, std::memory_order_relaxed)) {
       continue;
     }
     const std::int64_t before = clock_.monotonic_ns();

@@ -1,10 +1,9 @@
 // A mutex between processes that survives its owner's death, over SharedControl.
 //
-// The word is 0 (free) or the owner's token, with bit 0 set while somebody may be waiting. Uncontended lock and unlock are
-// one atomic operation each. Waiters sleep on the futex; they look whether the owner is alive when they find it held for the
-// first time in this process, and whenever a wait has timed out. Whoever takes the mutex from a dead owner is told so and
-// must repair what the mutex guards before relying on it.
-// Lock order: docs/ARCHITECTURE.md, "Locks".
+// The word is 0 (free) or the owner's token, with bit 0 set while somebody may be waiting. Uncontended lock and unlock
+// are one atomic operation each. Waiters sleep on the futex; they look whether the owner is alive when they find it
+// held for the first time in this process, and whenever a wait has timed out. Whoever takes the mutex from a dead owner
+// is told so and must repair what the mutex guards before relying on it. Lock order: docs/ARCHITECTURE.md, "Locks".
 #pragma once
 
 #include <cstdint>
@@ -31,7 +30,8 @@ class SharedMutex {
     bool waited = false;  ///< it was not free at once
   };
 
-  SharedMutex(SharedControl& control, Clock& clock, SharedMutexWord& word) : control_(control), clock_(clock), word_(word.word) {}
+  SharedMutex(SharedControl& control, Clock& clock, SharedMutexWord& word)
+      : control_(control), clock_(clock), word_(word.word) {}
 
   /// `token` is this process's. `notice(process)` is called about once a second while waiting for a live owner.
   Acquired lock(OwnerToken token, const std::function<void(std::uint32_t process)>& notice);

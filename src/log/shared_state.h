@@ -71,21 +71,21 @@ struct SharedLogState {
   char pad3[64];
   PublishedWords<2 + kClientWords> durable;
   char pad4[64];
-  SharedControl::Word batch_done[kBatchWords];  ///< counts up when that batch is durable or has failed
+  SharedControl::Word batch_done[kBatchWords];      ///< counts up when that batch is durable or has failed
   std::atomic<std::uint32_t> waiters[kBatchWords];  ///< sleepers on that word; too many after a death, never too few
   std::atomic<std::uint64_t> woken_batch;
-  std::atomic<std::uint32_t> epoch;             ///< counts failed batches: positions behind `durable` were given up
-  std::atomic<std::uint32_t> failed;            ///< errno of the failure, 0 while healthy
-  std::atomic<std::uint32_t> damaged;           ///< nothing may be written before `repair --accept-loss`
-  SharedControl::Word fill;                     ///< the leader waits here for its batch to fill
+  std::atomic<std::uint32_t> epoch;    ///< counts failed batches: positions behind `durable` were given up
+  std::atomic<std::uint32_t> failed;   ///< errno of the failure, 0 while healthy
+  std::atomic<std::uint32_t> damaged;  ///< nothing may be written before `repair --accept-loss`
+  SharedControl::Word fill;            ///< the leader waits here for its batch to fill
   std::atomic<std::uint32_t> fill_target;
   std::atomic<std::uint64_t> last_sizes[2];
   std::atomic<std::uint64_t> fill_cap, fill_cap_until;  ///< so many writers came at most, believed until that batch
   std::atomic<std::uint64_t> flush_average_ns;
-  std::atomic<std::uint64_t> zeroed_end;        ///< the current segment is written (with zeros) up to here
+  std::atomic<std::uint64_t> zeroed_end;  ///< the current segment is written (with zeros) up to here
   std::atomic<std::uint64_t> zero_step;
-  std::atomic<std::uint64_t> next_segment;      ///< start of a prepared next segment; 0 none
-  std::atomic<std::uint64_t> next_zeroed;       ///< its zeroed end
+  std::atomic<std::uint64_t> next_segment;  ///< start of a prepared next segment; 0 none
+  std::atomic<std::uint64_t> next_zeroed;   ///< its zeroed end
   std::atomic<std::uint64_t> ring_allocated;
   // Counters since the block was made.
   std::atomic<std::uint64_t> transactions, batches, flushes, writes, bytes_written, zero_bytes, zero_flushes;

@@ -74,7 +74,8 @@ Inputs change_summary_inputs() {
 Inputs record_inputs() {
   Inputs inputs;
   RecordCodec codec;
-  for (const auto& [name, content] : Inputs{{"small", "content"}, {"empty", ""}, {"compressed", Bytes(2 * kMinCompressedBytes, 'c')}}) {
+  for (const auto& [name, content] :
+       Inputs{{"small", "content"}, {"empty", ""}, {"compressed", Bytes(2 * kMinCompressedBytes, 'c')}}) {
     Bytes record;
     EXPECT_TRUE(codec.encode(ObjectKind::blob, sha256(content), content, record).has_value());
     add_with_damage(inputs, name, record);

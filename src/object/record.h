@@ -17,8 +17,8 @@ namespace weft::object {
 
 /// Content of one record. Larger objects lie in packs as blocks (pack.h).
 inline constexpr std::uint64_t kMaxRecordBytes = 16u << 20;
-/// Below this, compressing costs more than it saves: making a zstd context asks the processor what it can do, which under a
-/// hypervisor takes longer than everything else a small commit does with its objects.
+/// Below this, compressing costs more than it saves: making a zstd context asks the processor what it can do, which
+/// under a hypervisor takes longer than everything else a small commit does with its objects.
 inline constexpr std::size_t kMinCompressedBytes = 1024;
 
 /// How the bytes of a record or block are stored. Values are part of the format.

@@ -53,8 +53,8 @@ Result<GitConfig> read_git_config(const Context& context);
 /// One file's text on top of `config`: the pure half. Malformed lines are skipped, as they are git's business.
 void parse_git_config(ByteView text, GitConfig& config);
 
-/// What git's configuration says about ignoring in the working tree with its top at `root`: the user's, and on top of it
-/// that of the git repository there, if there is one. The global ignore file is `core.excludesFile`, relative to the
+/// What git's configuration says about ignoring in the working tree with its top at `root`: the user's, and on top of
+/// it that of the git repository there, if there is one. The global ignore file is `core.excludesFile`, relative to the
 /// top, or `$XDG_CONFIG_HOME/git/ignore`.
 Result<work::IgnoreOptions> read_ignore_options(const Context& context, const std::string& root);
 

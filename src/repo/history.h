@@ -1,13 +1,15 @@
 // Walking history: who is whose ancestor, what two versions have in common, and changes in an order fit for a log.
 //
 // Invariants:
-//   H-1  Nothing recurses; every change is asked for at most once per call, as a summary (parents, Lamport time, tree) only.
-//   H-2  A change's Lamport time is greater than its parents'. So a heap on (Lamport, id) meets every change after all
+//   H-1  Nothing recurses; every change is asked for at most once per call, as a summary (parents, Lamport time, tree)
+//   only. H-2  A change's Lamport time is greater than its parents'. So a heap on (Lamport, id) meets every change
+//   after all
 //        its descendants, and a walk may stop below the smallest Lamport time that can still matter. A parent that
-//        breaks this is reported as damaged, never followed. The same holds of (shown time, Lamport, id): store/history.h.
+//        breaks this is reported as damaged, never followed. The same holds of (shown time, Lamport, id):
+//        store/history.h.
 //   H-3  A walk never yields a parent before any of its children in the walk, whatever their authors' clocks said.
-// Costs: is_ancestor and merge_bases look at what lies above the smaller Lamport time involved (an ancestor on the line of
-// first parents is found at once); causal and time walks at what they yield and its parents; a topological walk at
+// Costs: is_ancestor and merge_bases look at what lies above the smaller Lamport time involved (an ancestor on the line
+// of first parents is found at once); causal and time walks at what they yield and its parents; a topological walk at
 // what H-3 needs: changes with a Lamport time not below that of the next one to yield.
 // Threading: one thread.
 #pragma once

@@ -3,7 +3,8 @@
 //
 // Invariants:
 //   ST-1  Reading never fails: a file that does not parse and a value of the wrong type are `problems()` with file and
-//         reason, a key nobody knows is in `unknown()`, and the default holds. So no setting can keep weft from working.
+//         reason, a key nobody knows is in `unknown()`, and the default holds. So no setting can keep weft from
+//         working.
 //   ST-2  A store's file sets only what `Setting::in_store` allows; none of those can make weft run a command
 //         (DESIGN 12). Anything else in it is a problem and has no effect.
 //   ST-3  Values are held as the text `config set` takes, checked against their type.

@@ -26,9 +26,9 @@ struct SharedStoreState {
   std::atomic<std::uint64_t> capacity[2];
   std::atomic<std::uint64_t> count[2];
   std::atomic<std::uint32_t> dirty[2];
-  std::atomic<std::uint64_t> cut;                       ///< the frozen table holds what lies before it
+  std::atomic<std::uint64_t> cut;  ///< the frozen table holds what lies before it
   std::atomic<std::uint32_t> pack_count[2];
-  std::atomic<std::uint64_t> packs[2][kMaxTailPacks];   ///< positions of frames that name packs
+  std::atomic<std::uint64_t> packs[2][kMaxTailPacks];  ///< positions of frames that name packs
   /// Set when the log has lost bytes the runs know of: what runs place at or behind it does not count. 0: nothing lost.
   std::atomic<std::uint64_t> runs_bound;
   char damage[512];  ///< what was lost, for those who open the store later; written before `damaged` is set
@@ -38,7 +38,8 @@ inline constexpr std::size_t kLogStateOffset = 0;
 inline constexpr std::size_t kStoreStateOffset = 8192;
 inline constexpr std::size_t kRingOffset = 16384;
 inline constexpr std::size_t kTableBytes = kMaxTableCapacity * sizeof(TailEntry);
-inline constexpr std::size_t kTableOffset[2] = {kRingOffset + log::kRingBytes, kRingOffset + log::kRingBytes + kTableBytes};
+inline constexpr std::size_t kTableOffset[2] = {kRingOffset + log::kRingBytes,
+                                                kRingOffset + log::kRingBytes + kTableBytes};
 inline constexpr std::size_t kControlBytes = kTableOffset[1] + kTableBytes;
 static_assert(sizeof(log::SharedLogState) <= kStoreStateOffset - kLogStateOffset);
 static_assert(sizeof(SharedStoreState) <= kRingOffset - kStoreStateOffset);

@@ -29,7 +29,8 @@ Bytes encode_format(const Format& format) {
                      log::kRingBytes);
 }
 
-// One line says store and version; then `key value` lines. A key this binary does not know is a feature it does not know.
+// One line says store and version; then `key value` lines. A key this binary does not know is a feature it does not
+// know.
 Result<Format> decode_format(ByteView bytes, const std::string& path) {
   const auto bad = [&](std::string_view what) {
     return make_error(Code::unsupported, fmt::format("{} {}", path, what),
@@ -48,7 +49,8 @@ Result<Format> decode_format(ByteView bytes, const std::string& path) {
     if (first) {
       if (!line.starts_with(kFirstWords)) return garbled("is not a weft store's format file");
       const auto version = number(line.substr(kFirstWords.size()));
-      if (!version || *version != kFormatVersion) return bad(fmt::format("has a format this weft does not know ({})", line));
+      if (!version || *version != kFormatVersion)
+        return bad(fmt::format("has a format this weft does not know ({})", line));
       first = false;
       continue;
     }

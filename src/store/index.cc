@@ -23,11 +23,14 @@ std::uint64_t next_tables(std::uint64_t tables, int active, bool frozen) {
 /// A pack that is cut off, garbled or gone, as opposed to one that cannot be read just now.
 bool is_lost(const Error& error) { return error.code == Code::damaged; }
 
-bool has_prefix(const Key& key, std::string_view hex_digits) { return key.hex().substr(0, hex_digits.size()) == hex_digits; }
+bool has_prefix(const Key& key, std::string_view hex_digits) {
+  return key.hex().substr(0, hex_digits.size()) == hex_digits;
+}
 
 /// The log has lost something, and the index that would lead to the rest is unusable, too.
 Error beyond_reading(std::string_view damage, const Error& index) {
-  return damaged(fmt::format("{}; and {}", damage, index.message), "run `weft repair --accept-loss` to go on with what is whole");
+  return damaged(fmt::format("{}; and {}", damage, index.message),
+                 "run `weft repair --accept-loss` to go on with what is whole");
 }
 
 /// The first and last 8-byte words a key with this prefix can begin with.
@@ -56,7 +59,9 @@ Result<std::shared_ptr<const object::PackReader>> PackCache::open(const ObjectId
     Error error = std::move(reader).error();
     if (error.code == Code::not_found) error = damaged(fmt::format("the pack {} is gone", path)).with("path", path);
     if (error.code == Code::damaged && error.hint.empty()) {
-      error.hint = "what is in no other place is lost with it; `weft verify --deep` lists what needs it, a copy of the file heals it";
+      error.hint =
+          "what is in no other place is lost with it; `weft verify --deep` lists what needs it, a copy of the file "
+          "heals it";
     }
     return error;
   }
@@ -185,7 +190,8 @@ Result<Index::TailPacks> Index::tail_packs(int which, std::uint64_t bound) const
   return packs;
 }
 
-Result<void> Index::find_in_lost_packs(const View& view, EntryKind kind, const Key& key, std::vector<Found>& places) const {
+Result<void> Index::find_in_lost_packs(const View& view, EntryKind kind, const Key& key,
+                                       std::vector<Found>& places) const {
   for (const auto& pack : view.manifest.packs) {
     if (pack.objects != 0) continue;
     WEFT_TRY(auto reader, packs_.open(pack.id));  // it may have come back from a copy
@@ -256,8 +262,9 @@ Result<void> Index::find(EntryKind kind, const Key& key, std::uint64_t bound,
   return {};
 }
 
-Result<void> Index::find_prefix(EntryKind kind, std::string_view hex_digits, std::uint64_t bound,
-                                const std::function<Result<bool>(const std::optional<Key>&, const Found&)>& visit) const {
+Result<void> Index::find_prefix(
+    EntryKind kind, std::string_view hex_digits, std::uint64_t bound,
+    const std::function<Result<bool>(const std::optional<Key>&, const Found&)>& visit) const {
   struct Candidate {
     std::optional<Key> key;
     Found found;
@@ -316,7 +323,7 @@ bool Index::behind_damage(std::uint64_t position) const {
   return bound != 0 && position >= bound;
 }
 
-Result<std::uint64_t> Index::ref_position(const Key& key, std::atomic<std::uint64_t> TailEntry::*word) const {
+Result<std::uint64_t> Index::ref_position(const Key& key, std::atomic<std::uint64_t> TailEntry::* word) const {
   std::uint64_t position = 0;
   WEFT_DO(consistently([&](const View& current, std::uint64_t tables) -> Result<void> {
     position = 0;
@@ -413,7 +420,8 @@ bool Index::merge_due() const {
   const std::uint64_t tables = state_.tables.load(std::memory_order_acquire);
   const int active = active_of(tables);
   const std::uint64_t capacity = state_.capacity[active].load(std::memory_order_relaxed);
-  return frozen_of(tables) || state_.count[active].load(std::memory_order_relaxed) >= std::min(kMergeEntries, capacity / 2) ||
+  return frozen_of(tables) ||
+         state_.count[active].load(std::memory_order_relaxed) >= std::min(kMergeEntries, capacity / 2) ||
          state_.pack_count[active].load(std::memory_order_relaxed) >= kMergePacks;
 }
 
@@ -468,8 +476,8 @@ Result<void> Index::write_merged(const View& view, Gathered gathered, log::LogPo
   }
   sort_entries(gathered.lists);
 
-  // Size-tiered: a new run swallows its neighbours while they are less than twice its size, and always when there would be
-  // too many.
+  // Size-tiered: a new run swallows its neighbours while they are less than twice its size, and always when there would
+  // be too many.
   std::vector<std::shared_ptr<const Run>> kept = view.runs;
   std::uint64_t size = count_entries(gathered.lists);
   while (!kept.empty() && (kept.size() >= kMaxRuns || kept.back()->total() < 2 * size)) {
@@ -535,7 +543,8 @@ Result<void> Index::merge(log::Log& log, bool wait, std::size_t room_for) {
     log::LogPoint point = current->manifest.point;
     // Of a merge that died after its manifest was renamed, nothing is left to gather.
     if (point.position < cut) {
-      WEFT_TRY(point, segments_.scan_durable(point, cut, [&](const log::Frame& frame) { return gather(frame, gathered); }));
+      WEFT_TRY(point,
+               segments_.scan_durable(point, cut, [&](const log::Frame& frame) { return gather(frame, gathered); }));
       if (count_entries(gathered.lists) > 0) WEFT_DO(write_merged(*current, std::move(gathered), point));
       control_.point("merge:manifest-written");
     }
@@ -591,22 +600,24 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
   gathered.client = base->manifest.client;
   log::LogPoint merged = base->manifest.point;
   const bool can_write = witnessed == 0;
-  WEFT_TRY(const auto scanned, segments_.scan(merged, std::max(known_durable, witnessed), [&](const log::Frame& frame) -> Result<void> {
-    if (can_write && count_entries(gathered.lists) >= kGatherEntries) {
-      // `merged` is where this frame's chain begins: everything gathered lies before it.
-      Gathered next;
-      next.client = gathered.client;
-      // A manifest is a claim that what it covers was durable: what was merely found in the files must be so first.
-      WEFT_DO(segments_.flush_from(base->manifest.point.position));
-      WEFT_DO(write_merged(*base, std::move(gathered), merged));
-      WEFT_TRY(base, load_view());
-      unusable.reset();
-      gathered = std::move(next);
-    }
-    WEFT_DO(gather(frame, gathered));
-    merged = log::LogPoint{frame.end(), frame.header.checksum};
-    return {};
-  }));
+  WEFT_TRY(const auto scanned,
+           segments_.scan(merged, std::max(known_durable, witnessed), [&](const log::Frame& frame) -> Result<void> {
+             if (can_write && count_entries(gathered.lists) >= kGatherEntries) {
+               // `merged` is where this frame's chain begins: everything gathered lies before it.
+               Gathered next;
+               next.client = gathered.client;
+               // A manifest is a claim that what it covers was durable: what was merely found in the files must be so
+               // first.
+               WEFT_DO(segments_.flush_from(base->manifest.point.position));
+               WEFT_DO(write_merged(*base, std::move(gathered), merged));
+               WEFT_TRY(base, load_view());
+               unusable.reset();
+               gathered = std::move(next);
+             }
+             WEFT_DO(gather(frame, gathered));
+             merged = log::LogPoint{frame.end(), frame.header.checksum};
+             return {};
+           }));
   recovered.damage = scanned.damage;
   if (unusable) {
     if (recovered.damage || !can_write) {
@@ -633,8 +644,9 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
     return recovered;
   }
   if (recovered.damage && entries > kMaxTableCapacity / 4 * 3) {
-    return damaged(fmt::format("{}; there is too much behind the index to read without repairing it", *recovered.damage),
-                   "run `weft repair --accept-loss`");
+    return damaged(
+        fmt::format("{}; there is too much behind the index to read without repairing it", *recovered.damage),
+        "run `weft repair --accept-loss`");
   }
   WEFT_DO(activate(0, capacity));
   for (std::size_t kind = 1; kind < kEntryKinds; ++kind) {
@@ -651,8 +663,8 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
 }
 
 Result<RecoveredIndex> Index::recover_damaged(RecoveredIndex recovered, std::uint64_t known_durable) {
-  // The runs know more than the log still has: objects they place before its end are good, and what refs held there is read
-  // from the log itself.
+  // The runs know more than the log still has: objects they place before its end are good, and what refs held there is
+  // read from the log itself.
   EntryLists refs;
   WEFT_TRY(const auto scanned, segments_.scan({}, known_durable, [&](const log::Frame& frame) -> Result<void> {
     return for_each_entry(frame, [&](EntryKind kind, const Key& key, std::uint64_t position) {

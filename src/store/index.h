@@ -1,13 +1,17 @@
-// Index: lookups over everything the log holds: immutable runs for what is merged, the tail tables in the control block for
-// what is not. Derived from the log; merged by whoever made the tail grow too long, after its own commit was answered.
+// Index: lookups over everything the log holds: immutable runs for what is merged, the tail tables in the control block
+// for what is not. Derived from the log; merged by whoever made the tail grow too long, after its own commit was
+// answered.
 //
 // Invariants:
-//   IX1  Tables and runs together cover every frame before the enqueued end: a frozen table counts until a manifest that
+//   IX1  Tables and runs together cover every frame before the enqueued end: a frozen table counts until a manifest
+//   that
 //        covers it is published.
 //   IX2  A lookup that ran while tables or runs changed is repeated: it never misses what was there before it began.
-//   IX3  Order of a merge: run flushed, manifest flushed and renamed, generation published, old files unlinked. A process
+//   IX3  Order of a merge: run flushed, manifest flushed and renamed, generation published, old files unlinked. A
+//   process
 //        killed anywhere leaves either the old or the new set; the next merge goes on from there.
-//   IX4  A pack that is lost takes with it only what it holds: merges go on without it, its manifest entry then counts no
+//   IX4  A pack that is lost takes with it only what it holds: merges go on without it, its manifest entry then counts
+//   no
 //        objects, and a lookup that finds nothing says that it may have been there instead of "there is none".
 // Threading: any thread; the LogClient calls come under the log's locks.
 #pragma once
@@ -41,7 +45,7 @@ class PackCache {
 struct Found {
   std::uint64_t position = 0;  ///< in the log, when `pack` is null
   std::shared_ptr<const object::PackReader> pack = nullptr;
-  std::uint64_t offset = 0;    ///< in the pack
+  std::uint64_t offset = 0;  ///< in the pack
 };
 
 struct RecoveredIndex {
@@ -55,15 +59,16 @@ class Index final : public log::LogClient {
  public:
   Index(Env& env, std::string directory, SharedControl& control, log::Segments& segments, PackCache& packs);
 
-  /// Fills the tables from manifest and log; cuts nothing. Inside SharedControl's initialise, or (with `witnessed`, a position
-  /// known to have been durable that the files no longer reach) with the log's locks held.
+  /// Fills the tables from manifest and log; cuts nothing. Inside SharedControl's initialise, or (with `witnessed`, a
+  /// position known to have been durable that the files no longer reach) with the log's locks held.
   Result<RecoveredIndex> recover(std::uint64_t witnessed);
 
   // LogClient
   void frame_durable(const log::FrameHeader& header, ByteView late, std::uint64_t durable_end) override;
   void forget_from(std::uint64_t position) override;
 
-  /// Everything under `key`, newest tables first; visit returns false to stop. Only what lies before `bound` in the log.
+  /// Everything under `key`, newest tables first; visit returns false to stop. Only what lies before `bound` in the
+  /// log.
   Result<void> find(EntryKind kind, const Key& key, std::uint64_t bound,
                     const std::function<Result<bool>(const Found&)>& visit) const;
   /// Keys of this kind with the prefix (hex digits), each with a place; duplicates possible.
@@ -113,7 +118,7 @@ class Index final : public log::LogClient {
 
   TailTable table(int which) const;
   /// The position in `word` of the ref's entry in the tables, else what the runs say.
-  Result<std::uint64_t> ref_position(const Key& key, std::atomic<std::uint64_t> TailEntry::*word) const;
+  Result<std::uint64_t> ref_position(const Key& key, std::atomic<std::uint64_t> TailEntry::* word) const;
   Result<std::shared_ptr<const View>> view() const;
   Result<std::shared_ptr<const View>> load_view() const;
   Result<Found> resolve(const View& view, std::uint64_t value) const;
@@ -135,7 +140,6 @@ class Index final : public log::LogClient {
   Result<void> activate(int which, std::uint64_t capacity);
   Result<RecoveredIndex> recover_damaged(RecoveredIndex recovered, std::uint64_t known_durable);
 
-
   Env& env_;
   std::string directory_;
   SharedControl& control_;
@@ -147,7 +151,7 @@ class Index final : public log::LogClient {
   mutable std::mutex view_mutex_;
   mutable std::shared_ptr<const View> view_;
   mutable std::atomic<std::uint64_t> prefaulted_[2] = {};  // capacity up to which each table was
-  mutable std::uint64_t view_tables_ = 0;  // state_.tables when view_ was loaded
+  mutable std::uint64_t view_tables_ = 0;                  // state_.tables when view_ was loaded
 };
 
 }  // namespace weft::store

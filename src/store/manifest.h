@@ -1,6 +1,5 @@
-// The manifest names what the index consists of: runs and packs, and up to which point of the log they speak. Replaced as a
-// whole by rename; derived, so a bad one is ignored and the index rebuilt.
-// Format: docs/FORMATS.md, "Index".
+// The manifest names what the index consists of: runs and packs, and up to which point of the log they speak. Replaced
+// as a whole by rename; derived, so a bad one is ignored and the index rebuilt. Format: docs/FORMATS.md, "Index".
 #pragma once
 
 #include "log/segments.h"
@@ -12,16 +11,16 @@ namespace weft::store {
 inline constexpr std::size_t kMaxRuns = 4;
 
 struct Manifest {
-  std::uint64_t number = 0;      ///< grows by one with each
-  std::uint64_t next_run = 1;    ///< number for the next run's file name
-  log::LogPoint point;           ///< the log before it is in the runs
-  log::ClientWords client{};     ///< client words there
+  std::uint64_t number = 0;    ///< grows by one with each
+  std::uint64_t next_run = 1;  ///< number for the next run's file name
+  log::LogPoint point;         ///< the log before it is in the runs
+  log::ClientWords client{};   ///< client words there
   struct RunName {
     std::uint64_t number = 0;
     std::uint64_t entries = 0;
   };
-  std::vector<RunName> runs;     ///< oldest first, at most kMaxRuns
-  std::vector<PackName> packs;   ///< in log order: a pack's place is its ordinal
+  std::vector<RunName> runs;    ///< oldest first, at most kMaxRuns
+  std::vector<PackName> packs;  ///< in log order: a pack's place is its ordinal
 };
 
 std::string run_file_name(std::uint64_t number);

@@ -25,9 +25,7 @@ T load(const char* from) {
 }
 
 /// About eight entries a bucket.
-int fan_bits_for(std::size_t count) {
-  return count < 16 ? 0 : static_cast<int>(std::bit_width(count / 8)) - 1;
-}
+int fan_bits_for(std::size_t count) { return count < 16 ? 0 : static_cast<int>(std::bit_width(count / 8)) - 1; }
 
 std::size_t bucket_of(std::uint64_t prefix, int fan_bits) {
   return fan_bits == 0 ? 0 : static_cast<std::size_t>(prefix >> (64 - fan_bits));
@@ -138,7 +136,8 @@ Result<std::uint64_t> Run::write(FileSystem& fs, const std::string& path, const 
 
 Result<std::shared_ptr<const Run>> Run::open(FileSystem& fs, const std::string& path, bool whole) {
   const auto bad = [&](std::string_view what) {
-    return damaged(fmt::format("the index run {} has a bad {}", path, what), "run `weft repair`: it is rebuilt from the log");
+    return damaged(fmt::format("the index run {} has a bad {}", path, what),
+                   "run `weft repair`: it is rebuilt from the log");
   };
   WEFT_TRY(auto file, fs.open(path, OpenMode::read));
   WEFT_TRY(const std::uint64_t size, file->size());

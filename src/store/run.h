@@ -1,7 +1,7 @@
 // Index runs: immutable sorted files of (kind, key, value), mapped and searched in place.
 //
-// Each kind has four arrays: a fan-out of about N/8 buckets over the first 64 key bits, those 64 bits of every key, the whole
-// keys, the values. A lookup touches one bucket, its few 8-byte prefixes, one key, one value.
+// Each kind has four arrays: a fan-out of about N/8 buckets over the first 64 key bits, those 64 bits of every key, the
+// whole keys, the values. A lookup touches one bucket, its few 8-byte prefixes, one key, one value.
 //
 // Invariants:
 //   IR1  A run is flushed before a manifest names it; it never changes.
@@ -51,8 +51,8 @@ struct IndexEntry {
 /// Entries by kind; sorted by key, then value, once sort_entries() has run.
 using EntryLists = std::array<std::vector<IndexEntry>, kEntryKinds>;
 
-/// Sorts; of several entries with one key keeps what lookups need: a ref's newest move, all of a delta's changes, one of
-/// everything else.
+/// Sorts; of several entries with one key keeps what lookups need: a ref's newest move, all of a delta's changes, one
+/// of everything else.
 void sort_entries(EntryLists& lists);
 std::size_t count_entries(const EntryLists& lists);
 

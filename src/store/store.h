@@ -1,14 +1,17 @@
-// Store: one `.weft/` directory, shared by every process of the machine. The facade of the log, the index and the packs.
+// Store: one `.weft/` directory, shared by every process of the machine. The facade of the log, the index and the
+// packs.
 //
 //   Store::create / open  -> Store
 //   store.snapshot()      -> Snapshot: an immutable view, readers never wait and never see half a transaction (S4)
-//   store.begin()         -> Transaction: objects, changes and ref moves, all or nothing, durable when commit() returns (S2)
+//   store.begin()         -> Transaction: objects, changes and ref moves, all or nothing, durable when commit() returns
+//   (S2)
 //
 // Invariants:
 //   S-1  The log is the only truth; everything under index/ and control can be deleted and is rebuilt.
 //   S-2  commit() returns success only after the flush that covers the frame (G1); a refusal only once the state it was
 //        judged against is durable (G7).
-//   S-3  A ref that no longer holds what the transaction expects refuses the whole transaction (Code::lost_race, `details`:
+//   S-3  A ref that no longer holds what the transaction expects refuses the whole transaction (Code::lost_race,
+//   `details`:
 //        ref, expected, actual), unless that move said `skip`.
 //   T-1  Several threads may put objects into one transaction and read whole ones from its reader() at the same time;
 //        everything else of it, and sources it opened, belong to one thread while nobody puts.
@@ -44,8 +47,9 @@ struct RefValue {
   bool operator==(const RefValue&) const = default;
 };
 
-/// Why `name` can be no ref name; empty view when it is fine. 1 to 200 bytes of UTF-8 in '/'-separated parts; no control
-/// byte, space, `~^:?*[\@{`, "..", leading '-' or '.', trailing '.' or '/', no part ending in ".lock"; not a full hex id.
+/// Why `name` can be no ref name; empty view when it is fine. 1 to 200 bytes of UTF-8 in '/'-separated parts; no
+/// control byte, space, `~^:?*[\@{`, "..", leading '-' or '.', trailing '.' or '/', no part ending in ".lock"; not a
+/// full hex id.
 std::string_view ref_name_problem(std::string_view name);
 
 struct Ref {
@@ -107,7 +111,7 @@ struct StoreInfo {
   ReplicaId replica;
   std::uint32_t format = 0;
   std::uint64_t segment_bytes = 0;
-  std::uint64_t log_end = 0;       ///< durable position
+  std::uint64_t log_end = 0;  ///< durable position
   std::uint64_t log_files = 0, log_bytes = 0, packs = 0, pack_bytes = 0, index_bytes = 0;
   std::uint64_t objects = 0, changes = 0, refs = 0;
   // Since the control block was made (this boot), all processes:
@@ -175,7 +179,8 @@ struct RefEdit {
 };
 
 struct OperationInfo {
-  std::string label{};     ///< empty: the transaction is no operation (not listed, not undone); allowed without ref moves only
+  std::string
+      label{};  ///< empty: the transaction is no operation (not listed, not undone); allowed without ref moves only
   std::string author{};
   std::string workspace{};
   std::string agent{};
@@ -209,12 +214,13 @@ class Transaction final : public object::ObjectWriter {
   void edit_ref(RefEdit edit);
   void set_operation(OperationInfo info);
 
-  /// Computed inside the lock that orders transactions: `compute` sees the newest value of each named ref (also moves that
-  /// are enqueued but not durable yet) and may then put_change() and edit_ref(). Keep it short: every writer waits. It may
-  /// run again if the batch before it failed.
+  /// Computed inside the lock that orders transactions: `compute` sees the newest value of each named ref (also moves
+  /// that are enqueued but not durable yet) and may then put_change() and edit_ref(). Keep it short: every writer
+  /// waits. It may run again if the batch before it failed.
   using Late = std::function<Result<void>(Transaction&, const std::vector<std::optional<RefValue>>& newest)>;
   void set_late(std::vector<std::string> refs, Late compute);
-  /// Inside `compute` only: of any change that is durable or enqueued, so that what it finds in a ref can be built upon.
+  /// Inside `compute` only: of any change that is durable or enqueued, so that what it finds in a ref can be built
+  /// upon.
   Result<object::ChangeSummary> late_change_summary(const ChangeId& id) const;
 
   /// Durable when it returns. The transaction is spent either way.
@@ -237,8 +243,8 @@ struct VerifyReport {
   bool clean() const { return findings.empty(); }
 };
 struct RepairReport {
-  std::vector<std::string> done;       ///< what was rebuilt
-  std::vector<std::string> given_up;   ///< what --accept-loss dropped
+  std::vector<std::string> done;      ///< what was rebuilt
+  std::vector<std::string> given_up;  ///< what --accept-loss dropped
 };
 
 class Store {
@@ -270,11 +276,13 @@ class Store {
   /// Extends the history index over all of them; what commits do by themselves in steps. Returns how many were added.
   Result<std::uint64_t> extend_history(const std::function<void(std::uint64_t done)>& progress = {}) const;
 
-  /// Structure: every frame's checksum and chain, every index entry and pack table, refs and the objects they need exist.
-  /// Deep: every object re-hashed; every reachable object present; the index equals a rebuilt one.
-  Result<VerifyReport> verify(bool deep, const std::function<void(std::uint64_t done, std::uint64_t total)>& progress) const;
+  /// Structure: every frame's checksum and chain, every index entry and pack table, refs and the objects they need
+  /// exist. Deep: every object re-hashed; every reachable object present; the index equals a rebuilt one.
+  Result<VerifyReport> verify(bool deep,
+                              const std::function<void(std::uint64_t done, std::uint64_t total)>& progress) const;
   /// Rebuilds index and control from the log. With `accept_loss` cuts a damaged log at its last whole transaction.
-  static Result<RepairReport> repair(Env env, const std::string& directory, bool accept_loss, const StoreHooks& hooks = {});
+  static Result<RepairReport> repair(Env env, const std::string& directory, bool accept_loss,
+                                     const StoreHooks& hooks = {});
 
  private:
   explicit Store(std::shared_ptr<State> state);

@@ -129,8 +129,9 @@ TEST_F(StoreTest, LargeContentGoesThroughAPackAndComesBack) {
   ASSERT_TRUE(id);
   std::vector<ObjectId> small;
   for (int i = 0; i < 3000; ++i) {
-    const auto blob = transaction->put(ObjectKind::blob, std::to_string(i) + std::string(4000, static_cast<char>('a' + i % 26)) +
-                                                             sha256(std::to_string(i)).hex());
+    const auto blob =
+        transaction->put(ObjectKind::blob, std::to_string(i) + std::string(4000, static_cast<char>('a' + i % 26)) +
+                                               sha256(std::to_string(i)).hex());
     ASSERT_TRUE(blob);
     small.push_back(*blob);
   }

@@ -83,7 +83,8 @@ void TailTable::find(EntryKind kind, const Key& key, const std::function<bool(st
     const std::uint64_t value = entry.newest.load(std::memory_order_acquire);
     const std::uint64_t first = entry.word0.load(std::memory_order_relaxed);
     if (value == 0 && first == 0) return;
-    if (value != 0 && kind_of(value) == kind && first == word0 && entry.word1.load(std::memory_order_relaxed) == word1) {
+    if (value != 0 && kind_of(value) == kind && first == word0 &&
+        entry.word1.load(std::memory_order_relaxed) == word1) {
       if (!visit(value & kPositionMask)) return;
     }
   }
@@ -94,7 +95,8 @@ void TailTable::find_range(EntryKind kind, std::uint64_t low, std::uint64_t high
   const std::size_t last = slot_of(high);
   std::size_t slot = slot_of(low);
   // Probing may have carried entries past their slot, but never past one that was not used.
-  for (std::size_t probes = 0, beyond = slot; probes < capacity_; ++probes, ++beyond, slot = (slot + 1) & (capacity_ - 1)) {
+  for (std::size_t probes = 0, beyond = slot; probes < capacity_;
+       ++probes, ++beyond, slot = (slot + 1) & (capacity_ - 1)) {
     const TailEntry& entry = entries_[slot];
     const std::uint64_t value = entry.newest.load(std::memory_order_acquire);
     const std::uint64_t word0 = entry.word0.load(std::memory_order_relaxed);

@@ -4,11 +4,14 @@
 //
 // Invariants:
 //   TT1  Written only inside the append lock, except `durable`, which the leader moves forward. Readers take no lock.
-//   TT2  An entry counts for a reader only up to the durable position it looks with; what it finds there is checked against
+//   TT2  An entry counts for a reader only up to the durable position it looks with; what it finds there is checked
+//   against
 //        the log, so a stale entry can cost a read but never give a wrong answer.
-//   TT3  One entry for a ref, moved in place: `newest` (enqueued), `durable` (the newest a flush covers), `previous` (what
-//        newest was before the transaction now being placed), `settled` (what durable was before the batch that moved it: a
-//        leader moves `durable` before it publishes, and may die in between). All other kinds: one entry a record.
+//   TT3  One entry for a ref, moved in place: `newest` (enqueued), `durable` (the newest a flush covers), `previous`
+//   (what
+//        newest was before the transaction now being placed), `settled` (what durable was before the batch that moved
+//        it: a leader moves `durable` before it publishes, and may die in between). All other kinds: one entry a
+//        record.
 // Threading: as TT1.
 #pragma once
 
@@ -21,12 +24,12 @@
 namespace weft::store {
 
 struct TailEntry {
-  std::atomic<std::uint64_t> word0;    ///< first 8 key bytes
-  std::atomic<std::uint64_t> word1;    ///< next 8
-  std::atomic<std::uint64_t> newest;   ///< kind << 56 | position; 0: never used, or forgotten when word0 is set
-  std::atomic<std::uint64_t> durable;  ///< refs only
-  std::atomic<std::uint64_t> previous; ///< refs only
-  std::atomic<std::uint64_t> settled;  ///< refs only
+  std::atomic<std::uint64_t> word0;     ///< first 8 key bytes
+  std::atomic<std::uint64_t> word1;     ///< next 8
+  std::atomic<std::uint64_t> newest;    ///< kind << 56 | position; 0: never used, or forgotten when word0 is set
+  std::atomic<std::uint64_t> durable;   ///< refs only
+  std::atomic<std::uint64_t> previous;  ///< refs only
+  std::atomic<std::uint64_t> settled;   ///< refs only
 };
 static_assert(sizeof(TailEntry) == 48);
 
@@ -52,8 +55,8 @@ class TailTable {
   const TailEntry* find_ref(const Key& key) const;
   /// Positions of entries of this kind whose first 16 key bytes are these; visit returns false to stop.
   void find(EntryKind kind, const Key& key, const std::function<bool(std::uint64_t position)>& visit) const;
-  /// Every entry of the kind whose first key word is in [low, high]. For a ref `position` is `durable`; 0 (nothing durable
-  /// yet) is left out.
+  /// Every entry of the kind whose first key word is in [low, high]. For a ref `position` is `durable`; 0 (nothing
+  /// durable yet) is left out.
   void find_range(EntryKind kind, std::uint64_t low, std::uint64_t high,
                   const std::function<void(std::uint64_t position)>& visit) const;
   void forget_from(std::uint64_t position);

@@ -163,8 +163,8 @@ std::size_t PayloadWriter::records(ByteView encoded) {
 std::vector<std::size_t> PayloadWriter::links(std::uint8_t tag, const std::vector<LinkEntry>& entries) {
   std::vector<std::size_t> offsets;
   if (entries.empty()) return offsets;
-  // The length prefix moves the entries: where they begin is only known once it is written, and `back` depends on it. An
-  // entry's length does not depend on `back`, so the body's size can be known first.
+  // The length prefix moves the entries: where they begin is only known once it is written, and `back` depends on it.
+  // An entry's length does not depend on `back`, so the body's size can be known first.
   std::size_t size = 0;
   for (const auto& entry : entries) size += entry.key.size() + 4 + (entry.record ? 0 : ChangeId::kSize);
   ByteWriter out(bytes_);
@@ -180,7 +180,9 @@ std::vector<std::size_t> PayloadWriter::links(std::uint8_t tag, const std::vecto
   return offsets;
 }
 
-std::vector<std::size_t> PayloadWriter::deltas(const std::vector<LinkEntry>& entries) { return links(kDeltasTag, entries); }
+std::vector<std::size_t> PayloadWriter::deltas(const std::vector<LinkEntry>& entries) {
+  return links(kDeltasTag, entries);
+}
 std::vector<std::size_t> PayloadWriter::gits(const std::vector<LinkEntry>& entries) { return links(kGitsTag, entries); }
 
 Result<Payload> decode_payload(ByteView bytes) {
@@ -279,8 +281,7 @@ Result<void> for_each_entry(const log::Frame& frame,
   while (!rest.empty()) {
     auto record = object::decode_record(rest);
     if (!record) return bad("object record", at);
-    visit(entry_kind(record->kind), record->id,
-          base + payload.records_offset + (payload.records.size() - rest.size()));
+    visit(entry_kind(record->kind), record->id, base + payload.records_offset + (payload.records.size() - rest.size()));
     rest.remove_prefix(record->length);
   }
   for (const EntryKind kind : {EntryKind::delta, EntryKind::git}) {

@@ -1,4 +1,5 @@
-// What the two sections of a transaction frame mean, and the index entries a frame gives rise to. Pure functions of bytes.
+// What the two sections of a transaction frame mean, and the index entries a frame gives rise to. Pure functions of
+// bytes.
 //
 // Late section: link to the operation before, then the ref moves, each with a link to the move of that ref before it.
 // Payload: time, then tagged sections: operation, object records, packs, delta entries, git entries.
@@ -81,10 +82,12 @@ struct Late {
   std::vector<Move> moves;
 };
 Result<Late> decode_late(ByteView late, std::uint64_t frame_position);
-/// The moves' keys (first 16 bytes), names and positions alone; false when the section is malformed (those before were visited).
+/// The moves' keys (first 16 bytes), names and positions alone; false when the section is malformed (those before were
+/// visited).
 bool for_each_move(ByteView late, std::uint64_t frame_position,
                    const std::function<void(ByteView key, std::string_view name, std::uint64_t position)>& visit);
-/// One move record at the front of `bytes`; nullopt when more bytes are needed than are there, or they are no such record.
+/// One move record at the front of `bytes`; nullopt when more bytes are needed than are there, or they are no such
+/// record.
 std::optional<Move> decode_move(ByteView bytes, std::uint64_t position);
 
 struct PackName {
@@ -103,9 +106,9 @@ class PayloadWriter {
   /// The records, as RecordCodec::encode appended them. Returns the offset of the first in the payload.
   std::size_t records(ByteView encoded);
   struct LinkEntry {
-    ByteView key;                         ///< 32 (delta) or 20 (git) bytes
+    ByteView key;  ///< 32 (delta) or 20 (git) bytes
     ChangeId change;
-    std::optional<std::size_t> record;    ///< payload offset of the change's record, when this frame carries it
+    std::optional<std::size_t> record;  ///< payload offset of the change's record, when this frame carries it
   };
   /// Returns each entry's offset in the payload.
   std::vector<std::size_t> deltas(const std::vector<LinkEntry>& entries);

@@ -100,7 +100,7 @@ Result<std::vector<Assembler::Clash>> Assembler::clashes() {
   std::vector<Clash> clashes;
   Outcomes outcomes;
   using Placed = std::map<std::string_view, NodeId>;
-  std::map<NodeId, Placed> placed;  // by directory
+  std::map<NodeId, Placed> placed;                   // by directory
   for (std::size_t i = 0; i < known_.size(); ++i) {  // following a chain may add to known_
     const NodeId id = known_[i];
     const Node& node = *nodes_.at(id);

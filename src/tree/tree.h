@@ -107,9 +107,10 @@ Result<ObjectId> apply_ops(const ObjectReader& reader, ObjectWriter& writer, con
 /// Every node an op names, directories of places included; some may be zero, the root.
 void for_each_node(const object::Op& any, const std::function<void(const NodeId&)>& visit);
 
-/// What a change did something to, against its first parent (nothing, without one): the nodes it created, moved, deleted,
-/// edited or gave another mode, and the places where something began or ceased to be. Of a deleted directory only the
-/// topmost node may be named. In no order; may name one twice. `reader` is asked only for merges and changes without ops.
+/// What a change did something to, against its first parent (nothing, without one): the nodes it created, moved,
+/// deleted, edited or gave another mode, and the places where something began or ceased to be. Of a deleted directory
+/// only the topmost node may be named. In no order; may name one twice. `reader` is asked only for merges and changes
+/// without ops.
 struct Touched {
   std::vector<NodeId> nodes;
   std::vector<object::Place> places;

@@ -50,8 +50,8 @@ struct Observation {
 
 struct Scan {
   std::vector<Observation> observations;  ///< in walk order (path_less)
-  std::vector<Observation> oversized;  ///< new files above the limit, unread
-  std::vector<LeftOut> left_out;       ///< those of them that are no moved file
+  std::vector<Observation> oversized;     ///< new files above the limit, unread
+  std::vector<LeftOut> left_out;          ///< those of them that are no moved file
   std::vector<std::string> ignored;
   std::vector<Warning> warnings;
   std::uint64_t files_seen = 0;

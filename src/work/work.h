@@ -111,8 +111,9 @@ Result<Recorded> record(const WorkTree& tree, const object::ObjectReader& reader
 struct CheckoutOptions {
   IgnoreOptions ignore;
   std::vector<std::string> paths;  ///< only at or below these; empty: everything
-  /// What is not as `from` has it is kept and named in the warnings, and the rest goes on, instead of all being refused:
-  /// for verbs whose `from` is what they have just recorded, so that only what changed since then can be in the way.
+  /// What is not as `from` has it is kept and named in the warnings, and the rest goes on, instead of all being
+  /// refused: for verbs whose `from` is what they have just recorded, so that only what changed since then can be in
+  /// the way.
   bool keep_edits = false;
   /// Called by one thread at a time.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;

@@ -16,7 +16,8 @@
 //   D4  A failed sync may keep the dirty bytes (a later sync can still save them), or drop them: then no later sync
 //   makes
 //       them durable, whether reads still see them (cached) or not (evicted). What happens is chosen by the seed.
-//   D5  A failed sync of a file is met by every handle that was open on it then, at its own next sync (as Linux has done
+//   D5  A failed sync of a file is met by every handle that was open on it then, at its own next sync (as Linux has
+//   done
 //       since 4.13), but not by handles opened later.
 // Otherwise it behaves as posix_file_system() does, including dead files after a failed write or sync (P1 there). There
 // are no symlinks, owners or permissions; relative paths begin at the root.
