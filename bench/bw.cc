@@ -14,8 +14,10 @@ namespace weft::bench {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: bw [--suite bw1,bw2a,bw2b-ledger,bw2b,bw3,bw6,bw7] [--name NAME] [--contenders weft,sqlite,lmdb,rocksdb]\n"
-    "          [--rounds N] [--seconds S] [--writers N] [--count N] [--records N,N] [--kills N] [--hogs N] [--seed N]\n"
+    "usage: bw [--suite bw1,bw2a,bw2b-ledger,bw2b,bw3,bw5,bw6,bw7] [--name NAME] [--contenders "
+    "weft,sqlite,lmdb,rocksdb,redb,fjall,sled]\n"
+    "          [--rounds N] [--seconds S] [--writers N] [--count N] [--records N,N] [--size-count N] [--kills N] "
+    "[--hogs N] [--seed N]\n"
     "          [--slow-us 0,1000,4000] [--dir DIR] [--results DIR]\n"
     "bw3 includes bw4. --slow-us repeats the writing suites (bw1, bw2*, bw7) with each flush slowed by so much.\n"
     "--name: write DIR/NAME.json and DIR/NAME.md, by default in bench/results; without it nothing is written.\n"
@@ -30,8 +32,8 @@ std::vector<std::string> split(const std::string& text) {
 
 int run(int argc, char** argv) {
   Options options;
-  std::vector<std::string> suites = {"bw1", "bw2a", "bw2b-ledger", "bw2b", "bw3", "bw6", "bw7"};
-  std::vector<std::string> contenders = {"weft", "sqlite", "lmdb", "rocksdb"};
+  std::vector<std::string> suites = {"bw1", "bw2a", "bw2b-ledger", "bw2b", "bw3", "bw5", "bw6", "bw7"};
+  std::vector<std::string> contenders = {"weft", "sqlite", "lmdb", "rocksdb", "redb", "fjall", "sled"};
   std::vector<std::uint32_t> delays = {0};
   std::string directory, results = WEFT_BENCH_RESULTS, name;
   Report report;
@@ -60,6 +62,8 @@ int run(int argc, char** argv) {
     } else if (option == "--records") {
       options.records.clear();
       for (const std::string& part : split(value)) options.records.push_back(std::stoull(part));
+    } else if (option == "--size-count") {
+      options.size_count = std::stoull(value);
     } else if (option == "--kills") {
       options.kills = std::stoi(value);
     } else if (option == "--hogs") {
@@ -112,11 +116,13 @@ int run(int argc, char** argv) {
   for (const std::uint32_t delay : delays) {
     set_flush_delay_us(delay);
     for (const std::string& suite : suites) {
-      const bool reading = suite == "bw3" || suite == "bw6";
+      const bool reading = suite == "bw3" || suite == "bw5" || suite == "bw6";
       if (reading && delay != delays.front()) continue;
       const DiskProbe before = probe_disk(options.directory);
       if (suite == "bw3") {
         for (SuiteResult& result : run_lookup_suites(options)) keep(std::move(result), before, delay);
+      } else if (suite == "bw5") {
+        keep(run_size_suite(options), before, delay);
       } else if (suite == "bw6") {
         keep(run_reader_suite(options), before, delay);
       } else if (suite == "bw7") {

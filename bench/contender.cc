@@ -12,6 +12,7 @@ std::unique_ptr<Contender> make_contender(std::string_view name) {
   if (kind == "lmdb") return make_lmdb(variant);
   if (kind == "rocksdb") return make_rocksdb(variant);
   if (kind == "weft" && variant.empty()) return make_weft();
+  if (kind == "redb" || kind == "fjall" || kind == "sled") return make_embedded_rust(name);
   throw std::runtime_error("no contender " + std::string(name));
 }
 

@@ -125,6 +125,8 @@ class Contender {
 std::unique_ptr<Contender> make_sqlite(std::string_view variant);
 std::unique_ptr<Contender> make_lmdb(std::string_view variant);
 std::unique_ptr<Contender> make_rocksdb(std::string_view variant);
+/// redb, fjall, sled; null for other names, and in a build without cargo.
+std::unique_ptr<Contender> make_embedded_rust(std::string_view name);
 std::unique_ptr<Contender> make_weft();  ///< null in a build without the store
 
 /// BW7 through the store: the contents as blobs of one directory, one change, one ref, one commit, in a
