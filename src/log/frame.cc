@@ -55,7 +55,7 @@ std::optional<FrameHeader> parse_header(ByteView bytes, std::uint64_t position) 
   header.previous = get<std::uint64_t>(bytes, 48);
   header.payload_checksum = get<std::uint64_t>(bytes, 56);
   header.checksum = get<std::uint64_t>(bytes, kChecksumOffset);
-  const bool plausible = (header.kind == FrameKind::store || header.kind == FrameKind::transaction) &&
+  const bool plausible = header.kind >= FrameKind::store && header.kind <= FrameKind::checkpoint &&
                          get<std::uint16_t>(bytes, 6) == 0 && header.position == position &&
                          header.length >= kFrameHeaderBytes && header.length <= kMaxFrameBytes &&
                          header.late_length <= header.length - kFrameHeaderBytes && header.durable <= position;

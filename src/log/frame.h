@@ -30,6 +30,7 @@ inline constexpr std::uint64_t kMaxFrameBytes = 8u << 20;
 enum class FrameKind : std::uint16_t {
   store = 1,  ///< the first frame of a store: its ids
   transaction = 2,
+  checkpoint = 3,  ///< what came before a place of the log lies in other files from here on
 };
 
 struct FrameHeader {

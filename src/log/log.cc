@@ -279,6 +279,7 @@ Result<Appended> Log::append(FrameSource& source, const TransactionId& transacti
     }
 
     FrameHeader header;
+    header.kind = source.kind();
     header.length = static_cast<std::uint32_t>(length);
     header.late_length = static_cast<std::uint32_t>(sections->late.size());
     header.position = state.position;
@@ -644,6 +645,7 @@ Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionI
   }
 
   FrameHeader header;
+  header.kind = source.kind();
   header.length = static_cast<std::uint32_t>(length);
   header.late_length = static_cast<std::uint32_t>(sections->late.size());
   header.position = state.position;
@@ -708,13 +710,7 @@ void Log::extend_ahead(OwnerToken me) {
   if (prepare_next) {
     if (state_.next_segment.load() != segment_stop &&
         segments_.segment_start(from - 1) + segments_.segment_bytes() == segment_stop) {
-      const std::uint64_t zeros = std::min(step, segments_.segment_bytes());
-      if (segments_.create(segment_stop, zeros) && !control_.killed()) {
-        state_.next_zeroed.store(segment_stop + zeros);
-        state_.next_segment.store(segment_stop);
-        state_.zero_bytes.fetch_add(zeros, std::memory_order_relaxed);
-        state_.zero_flushes.fetch_add(1, std::memory_order_relaxed);
-      }
+      prepare_segment(segment_stop, std::min(step, segments_.segment_bytes()));
     }
     zero_mutex_.unlock();
     return;
@@ -736,6 +732,57 @@ void Log::extend_ahead(OwnerToken me) {
     if (filled.error().code != Code::no_space) break;
   }
   zero_mutex_.unlock();
+}
+
+void Log::prepare_segment(std::uint64_t start, std::uint64_t zeros) {
+  if (!segments_.create(start, zeros) || control_.killed()) return;
+  state_.next_zeroed.store(start + zeros);
+  state_.next_segment.store(start);
+  state_.zero_bytes.fetch_add(zeros, std::memory_order_relaxed);
+  state_.zero_flushes.fetch_add(1, std::memory_order_relaxed);
+}
+
+Result<Log::SegmentStart> Log::begin_segment() {
+  WEFT_TRY(const OwnerToken me, token());
+  // Ahead of the locks, or writers would wait for the making of a file.
+  zero_mutex_.lock(me, notice_);
+  const std::uint64_t stands = this->durable().position;
+  const std::uint64_t next = segments_.segment_end(stands == 0 ? 0 : stands - 1);
+  if (stands != next && state_.next_segment.load() != next) {
+    prepare_segment(next, std::min(kFirstZeroStep, segments_.segment_bytes()));
+  }
+  zero_mutex_.unlock();
+  control_.point("segment:prepared");
+
+  leader_mutex_.lock(me, notice_);
+  const HoldStops hold;
+  lock_append(append_mutex_, me);
+  const std::int64_t locked_ns = env_.clock.monotonic_ns();
+  std::uint64_t wake_through = 0;
+  auto begun = [&]() -> Result<DurableState> {
+    if (damaged()) return weft::damaged("the log has lost bytes that were durable", "run `weft verify`");
+    if (state_.failed.load() != 0) return failure();
+    EnqueuedState state = load_enqueued();
+    if (state.position != this->durable().position || state.batch_count != 0) {
+      state = close_batch(state);
+      wake_through = state.batch - 1;
+      if (!flush_ring(state, true, me)) return failure();
+    }
+    control_.point("segment:drained");
+    const DurableState durable = this->durable();
+    if (durable.position % segments_.segment_bytes() != 0) {
+      WEFT_DO(roll_segment(me));  // nothing was enqueued: a failure is nobody's
+    }
+    return this->durable();
+  }();
+  append_mutex_.unlock();
+  SegmentStart start;
+  start.held_ns = env_.clock.monotonic_ns() - locked_ns;
+  leader_mutex_.unlock();
+  if (wake_through != 0) wake_batches(wake_through);
+  if (!begun) return std::move(begun).error();
+  start.state = *begun;
+  return start;
 }
 
 Result<void> Log::flush_to(std::uint64_t position) {

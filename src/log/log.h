@@ -62,6 +62,7 @@ class FrameSource {
   /// of the newest state it was judged against (G7), 0 when it does not depend on any. May be called again after a
   /// failure.
   virtual Result<Sections> build(AppendContext& context, std::uint64_t& judged_at) = 0;
+  virtual FrameKind kind() const { return FrameKind::transaction; }
   /// Inside the append lock, once the place is certain and before the frame is published.
   virtual void placed(std::uint64_t position, std::uint64_t payload_position) = 0;
 };
@@ -100,6 +101,13 @@ class Log {
                                  const ClientWords& client, bool damaged);
 
   Result<Appended> append(FrameSource& source, const TransactionId& transaction);
+  /// Makes what is recorded from now on begin in a segment of its own, so that those before it can go. Where the log
+  /// stands at a segment's beginning already nothing is done.
+  struct SegmentStart {
+    DurableState state;        ///< the log where that segment begins
+    std::int64_t held_ns = 0;  ///< how long writers were kept waiting
+  };
+  Result<SegmentStart> begin_segment();
   /// Waits until everything before `position` is durable, leading if nobody does.
   Result<void> flush_to(std::uint64_t position);
   /// Runs `action` inside the append lock.
@@ -151,6 +159,8 @@ class Log {
   /// Leader and append lock held, nothing enqueued that is not durable. Goes on in the next segment.
   Result<void> roll_segment(OwnerToken token);
   void extend_ahead(OwnerToken token);
+  /// Zero lock held. Makes the segment that begins at `start` ready; a failure is nobody's yet.
+  void prepare_segment(std::uint64_t start, std::uint64_t zeros);
   Result<bool> survived(std::uint64_t position, std::uint64_t end, const TransactionId& transaction);
   Error failure() const;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace weft::log {
 namespace {
@@ -180,9 +181,62 @@ Result<LogPoint> Segments::scan_durable(LogPoint from, std::uint64_t stop,
   return end;
 }
 
-Result<void> Segments::check_files(std::uint64_t position) {
-  if (position == 0) return {};
-  for (std::uint64_t start = 0; start < position; start += segment_bytes_) {
+namespace {
+
+/// The number in a segment's file name; nullopt for other files.
+std::optional<std::uint64_t> segment_number(std::string_view name) {
+  constexpr std::string_view kSuffix = ".seg";
+  if (!name.ends_with(kSuffix)) return std::nullopt;
+  name.remove_suffix(kSuffix.size());
+  std::uint64_t number = 0;
+  const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (problem != std::errc() || end != name.data() + name.size() || number == 0) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Result<std::optional<LogPoint>> Segments::lowest() {
+  WEFT_TRY(const auto entries, env_.fs.list(directory_));
+  std::optional<std::uint64_t> lowest;
+  for (const auto& entry : entries) {
+    const auto number = segment_number(entry.name);
+    if (number && *number < UINT64_MAX / segment_bytes_) lowest = std::min(lowest.value_or(*number), *number);
+  }
+  if (!lowest) return std::optional<LogPoint>();
+  LogPoint point{(*lowest - 1) * segment_bytes_, 0};
+  std::shared_ptr<Mapping> keep;
+  WEFT_TRY(const ByteView bytes, view_rest(point.position, keep));
+  if (const auto frame = parse_frame(bytes, point.position)) point.chain = frame->header.previous;
+  return std::optional(point);
+}
+
+Result<std::uint64_t> Segments::remove_before(std::uint64_t start) {
+  WEFT_CHECK(start % segment_bytes_ == 0);
+  WEFT_TRY(const auto entries, env_.fs.list(directory_));
+  std::vector<std::uint64_t> starts;
+  for (const auto& entry : entries) {
+    const auto number = segment_number(entry.name);
+    if (number && *number <= start / segment_bytes_) starts.push_back((*number - 1) * segment_bytes_);
+  }
+  std::sort(starts.begin(), starts.end());
+  std::uint64_t bytes = 0;
+  for (const std::uint64_t each : starts) {
+    WEFT_TRY(const std::uint64_t size, file_size(each));
+    if (auto removed = env_.fs.unlink(path_of(each)); !removed && removed.error().code != Code::not_found) {
+      return std::move(removed).error();
+    }
+    WEFT_DO(env_.fs.sync_directory(directory_));
+    bytes += size;
+    const std::lock_guard<std::mutex> guard(mutex_);
+    mappings_.erase(each);
+    writers_.erase(each);
+  }
+  return bytes;
+}
+
+Result<void> Segments::check_files(std::uint64_t first, std::uint64_t position) {
+  for (std::uint64_t start = first; start < position; start += segment_bytes_) {
     WEFT_TRY(const std::uint64_t size, file_size(start));
     const std::uint64_t need = std::min(segment_bytes_, position - start);
     // A segment left early may end before its full size; then only its last frames prove what was there.
@@ -291,6 +345,11 @@ Result<void> Segments::flush_from(std::uint64_t position) {
     }
     WEFT_DO((*file)->sync());
   }
+}
+
+void Segments::forget_before(std::uint64_t start) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  mappings_.erase(mappings_.begin(), mappings_.lower_bound(start));
 }
 
 void Segments::forget_writers() {

@@ -5,6 +5,8 @@
 //   L1  A segment's directory entry is durable before a byte of it is relied on.
 //   L2  Bytes below the durable end never change.
 //   L3  Whatever is scanned is accepted only while position, chain and checksum hold; readers never cut.
+//   L4  Segments leave from the lowest on, one by one, each durably gone before the next: those that are there have no
+//       gap, whenever the power fails.
 // Threading: any thread. Processes are coordinated by log.h.
 #pragma once
 
@@ -43,6 +45,7 @@ class Segments {
   Segments(Env& env, std::string directory, std::uint64_t segment_bytes);
 
   std::uint64_t segment_bytes() const { return segment_bytes_; }
+  const std::string& directory() const { return directory_; }
   std::string path_of(std::uint64_t position) const;
   std::uint64_t segment_start(std::uint64_t position) const { return position / segment_bytes_ * segment_bytes_; }
   std::uint64_t segment_end(std::uint64_t position) const { return segment_start(position) + segment_bytes_; }
@@ -71,9 +74,14 @@ class Segments {
   /// The frames before `stop`, all of them durable: a missing one is damaged. Returns the point behind the last.
   Result<LogPoint> scan_durable(LogPoint from, std::uint64_t stop,
                                 const std::function<Result<void>(const Frame&)>& visit);
-  /// damaged unless the segment files from the first to the one that holds `position` are there without a gap, and
-  /// whole.
-  Result<void> check_files(std::uint64_t position);
+  /// damaged unless the segment files from the one that begins at `start` to the one that holds `position` are there
+  /// without a gap, and whole.
+  Result<void> check_files(std::uint64_t start, std::uint64_t position);
+  /// Where the lowest segment there is begins, with the chain its first frame names (taken as given; 0 where it holds
+  /// none). nullopt: there is no segment.
+  Result<std::optional<LogPoint>> lowest();
+  /// Removes the segments before `start` (L4), which begins one. Returns the bytes of their files.
+  Result<std::uint64_t> remove_before(std::uint64_t start);
   /// Writes zeros over [from, end of the files) where they are not zero already, and flushes; removes segment files
   /// that lie wholly behind. Also flushes what is before `from` in its segment. `at_least`: so many bytes are written
   /// over even where they read as zero: after a failed flush the disk may yet bring forth what it was given.
@@ -83,6 +91,8 @@ class Segments {
   Result<void> flush_from(std::uint64_t position);
 
   void forget_mappings();
+  /// Of segments that are gone, or soon will be: their files take room as long as somebody has them mapped.
+  void forget_before(std::uint64_t start);
   /// A file that met a failed write or flush is dead in the process that met it, and only there.
   void forget_writers();
 

@@ -87,6 +87,16 @@ class PackReader {
 
   /// Where the object lies.
   Result<std::optional<std::uint64_t>> find(ObjectKind kind, const ObjectId& id) const;
+  /// The table is sorted by id; an object's place in it is a number below summary().objects.
+  struct Entry {
+    ObjectKind kind = ObjectKind::blob;
+    ObjectId id;
+    std::uint64_t offset = 0;
+  };
+  Result<std::optional<std::uint64_t>> find_place(ObjectKind kind, const ObjectId& id) const;
+  Result<Entry> entry(std::uint64_t place) const;
+  /// The first place whose id's first 8 bytes, as a big-endian number, are `prefix` or more.
+  Result<std::uint64_t> first_place(std::uint64_t prefix) const;
   /// The object that lies at `offset`; damaged when it is another one.
   Result<Bytes> read_at(std::uint64_t offset, ObjectKind kind, const ObjectId& id) const;
   Result<std::uint64_t> size_at(std::uint64_t offset, ObjectKind kind, const ObjectId& id) const;

@@ -96,13 +96,11 @@ TableView::Entry TableView::entry(std::uint64_t index) const {
   return entry;
 }
 
-Result<std::optional<std::uint64_t>> TableView::find(ObjectKind kind, const ObjectId& id) const {
-  const std::uint64_t wanted = id_prefix(id);
+Result<std::uint64_t> TableView::first_place(std::uint64_t wanted) const {
   const std::uint64_t bucket = layout_.bucket(wanted);
   std::uint64_t low = bucket_start(bucket);
   std::uint64_t high = bucket_start(bucket + 1);
   if (low > high || high > layout_.objects) return damaged("a pack's table is damaged: its buckets are out of order");
-  const std::uint64_t end = high;
   while (low < high) {  // the first prefix not below
     const std::uint64_t middle = low + (high - low) / 2;
     if (word(layout_.prefixes + middle * sizeof(std::uint64_t)) < wanted) {
@@ -111,11 +109,17 @@ Result<std::optional<std::uint64_t>> TableView::find(ObjectKind kind, const Obje
       high = middle;
     }
   }
-  for (; low < end && word(layout_.prefixes + low * sizeof(std::uint64_t)) == wanted; ++low) {
-    const Entry found = entry(low);
+  return low;
+}
+
+Result<std::optional<std::uint64_t>> TableView::find_place(ObjectKind kind, const ObjectId& id) const {
+  const std::uint64_t wanted = id_prefix(id);
+  WEFT_TRY(std::uint64_t at, first_place(wanted));
+  for (; at < layout_.objects && word(layout_.prefixes + at * sizeof(std::uint64_t)) == wanted; ++at) {
+    const Entry found = entry(at);
     if (found.id != id || found.kind != static_cast<std::uint8_t>(kind)) continue;
     if (found.offset > kOffsetMask) return damaged("a pack's table is damaged: an offset is out of bounds");
-    return std::optional(found.offset);
+    return std::optional(at);
   }
   return std::optional<std::uint64_t>();
 }

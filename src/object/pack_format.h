@@ -58,8 +58,9 @@ class TableView {
   };
   Entry entry(std::uint64_t index) const;
   std::uint32_t bucket_start(std::uint64_t bucket) const;
-  /// damaged when the buckets are nonsense.
-  Result<std::optional<std::uint64_t>> find(ObjectKind kind, const ObjectId& id) const;
+  /// The first entry whose id's first 8 bytes are this number or more. damaged when the buckets are nonsense.
+  Result<std::uint64_t> first_place(std::uint64_t prefix) const;
+  Result<std::optional<std::uint64_t>> find_place(ObjectKind kind, const ObjectId& id) const;
   const TableLayout& layout() const { return layout_; }
 
  private:

@@ -74,7 +74,29 @@ const PackSummary& PackReader::summary() const { return state_->summary; }
 std::uint64_t PackReader::content_bytes() const { return state_->footer.content_bytes; }
 
 Result<std::optional<std::uint64_t>> PackReader::find(ObjectKind kind, const ObjectId& id) const {
-  return state_->located(state_->table().find(kind, id));
+  WEFT_TRY(const auto place, find_place(kind, id));
+  if (!place) return std::optional<std::uint64_t>();
+  return std::optional(state_->table().entry(*place).offset);
+}
+
+Result<std::optional<std::uint64_t>> PackReader::find_place(ObjectKind kind, const ObjectId& id) const {
+  return state_->located(state_->table().find_place(kind, id));
+}
+
+Result<std::uint64_t> PackReader::first_place(std::uint64_t prefix) const {
+  return state_->located(state_->table().first_place(prefix));
+}
+
+Result<PackReader::Entry> PackReader::entry(std::uint64_t place) const {
+  if (place >= state_->footer.objects) {
+    return state_->located<Entry>(damaged(fmt::format("its table has no entry {}", place)));
+  }
+  const TableView::Entry entry = state_->table().entry(place);
+  if (entry.kind < 1 || entry.kind > 3) {
+    return state_->located<Entry>(
+        damaged(fmt::format("entry {} of its table has the unknown kind {}", place, entry.kind)));
+  }
+  return Entry{static_cast<ObjectKind>(entry.kind), entry.id, entry.offset};
 }
 
 Result<Bytes> PackReader::read_at(std::uint64_t offset, ObjectKind kind, const ObjectId& id) const {
@@ -94,13 +116,9 @@ Result<std::unique_ptr<ByteSource>> PackReader::open_blob_at(std::uint64_t offse
 }
 
 Result<void> PackReader::for_each(const Visit& visit) const {
-  const TableView table = state_->table();
   for (std::uint64_t i = 0; i < state_->footer.objects; ++i) {
-    const TableView::Entry entry = table.entry(i);
-    if (entry.kind < 1 || entry.kind > 3) {
-      return state_->located(damaged(fmt::format("entry {} of its table has the unknown kind {}", i, entry.kind)));
-    }
-    WEFT_DO(visit(static_cast<ObjectKind>(entry.kind), entry.id, entry.offset));
+    WEFT_TRY(const Entry each, entry(i));
+    WEFT_DO(visit(each.kind, each.id, each.offset));
   }
   return {};
 }

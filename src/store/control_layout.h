@@ -8,7 +8,7 @@
 
 namespace weft::store {
 
-inline constexpr std::uint32_t kControlLayout = 4;
+inline constexpr std::uint32_t kControlLayout = 5;
 
 /// A merge is due when the tail holds this many entries (fewer while the table is small).
 inline constexpr std::uint64_t kMergeEntries = 32'768;
@@ -21,6 +21,7 @@ inline constexpr std::uint32_t kMaxTailPacks = 64;
 struct SharedStoreState {
   log::SharedMutexWord merge;
   log::SharedMutexWord history;  ///< held while the history index is extended
+  log::SharedMutexWord collect;  ///< held by the gc at work
   /// Generation << 8 | frozen << 1 | active: which table takes new entries, and whether the other one still counts.
   std::atomic<std::uint64_t> tables;
   std::atomic<std::uint64_t> capacity[2];
@@ -51,6 +52,7 @@ enum ClientWord : std::size_t {
   kLastOperation = 0,  ///< position of the newest operation's frame, plus one
   kObjects = 1,        ///< objects put so far
   kChanges = 2,        ///< changes among them
+  kCheckpoint = 3,     ///< position of the newest checkpoint frame, plus one
 };
 
 }  // namespace weft::store

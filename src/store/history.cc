@@ -182,7 +182,10 @@ Result<std::vector<ChangeId>> History::children(const ChangeId& id) const {
     WEFT_TRY(const auto record, state_->index.record(ordinal));
     WEFT_TRY(const auto summary, state_->summary_at(record));
     const auto& parents = summary.parents;
-    if (std::find(parents.begin(), parents.end(), id) != parents.end()) children.insert(record.id);
+    if (std::find(parents.begin(), parents.end(), id) == parents.end()) continue;
+    // Records of what a gc has dropped stay.
+    WEFT_TRY(const bool there, state_->snapshot.contains(ObjectKind::change, record.id));
+    if (there) children.insert(record.id);
   }
   if (!state_->children_behind) WEFT_DO(state_->read_children_behind());
   const auto& behind = *state_->children_behind;

@@ -68,8 +68,11 @@ class HistoryVerifier {
     };
     const auto change = snapshot_.change(record.id);
     if (!change) {
-      // What is damaged is reported elsewhere; what is not there should not be here.
-      return change.error().code == Code::not_found ? wrong("record: the store has no such change,") : Result<void>();
+      // What is damaged is reported elsewhere. Of what a gc has dropped the record stays: nothing that is there has it
+      // as an ancestor.
+      whole_ = false;
+      const bool unknown = change.error().code == Code::not_found && store_.log.durable().client[kCheckpoint] == 0;
+      return unknown ? wrong("record: the store has no such change,") : Result<void>();
     }
     if (change->tree != record.tree || change->lamport != record.lamport) return wrong("record");
     std::int64_t shown_ns = change->committer.time.unix_ns;
@@ -127,6 +130,7 @@ class HistoryVerifier {
     }
     // What the index passed over without need would be read from itself for ever.
     const auto& durable = store_.log.durable();
+    if (index.manifest().point.position < durable.client[kCheckpoint]) return {};  // counted as before the gc
     const std::uint64_t behind =
         durable.client[kChanges] - std::min(durable.client[kChanges], index.manifest().changes);
     std::uint64_t without = 0;

@@ -25,10 +25,16 @@ class HistoryWriter {
   Result<std::uint64_t> run() {
     FileSystem& fs = store_.env.fs;
     WEFT_TRY(index_, HistoryIndex::open(fs, directory_, [&] { return snapshot_.position(); }));
+    WEFT_TRY(const auto start, store_.index.log_start());
+    // A gc by somebody who does not know this index: what it would go on from is gone.
+    if (index_.manifest().point.position < start.position) index_ = HistoryIndex(fs, directory_);
     const bool anew = index_.manifest().point.position == 0;
     if (anew) WEFT_DO(number_behind_leftovers());
     changes_ = index_.manifest().changes;
     log::LogPoint before = index_.manifest().point;
+    if (anew) {
+      WEFT_TRY(before, gather_base());
+    }
     const auto scanned =
         store_.segments.scan_durable(before, snapshot_.position(), [&](const log::Frame& frame) -> Result<void> {
           if (ids_.size() >= kHistoryBatch) {
@@ -75,7 +81,33 @@ class HistoryWriter {
     for (const auto& name : leftovers_) (void)store_.env.fs.unlink(join_path(directory_, name));
   }
 
+  /// What the log does not hold any more; returns where it begins.
+  Result<log::LogPoint> gather_base() {
+    WEFT_TRY(const auto base, store_.index.base());
+    if (!base) return log::LogPoint{};
+    if (base->lost) return *base->lost;
+    for (const auto& pack : base->kept->packs()) {
+      changes_ += pack.changes;
+      if (pack.changes == 0) continue;
+      const auto reader = store_.packs.open(pack.name.id);
+      if (!reader) {
+        if (reader.error().code == Code::damaged) continue;  // HI5
+        return reader.error();
+      }
+      std::uint64_t place = 0;
+      WEFT_DO((*reader)->for_each([&](ObjectKind kind, const ObjectId& id, std::uint64_t) -> Result<void> {
+        if (!pack.is_dead(place++) && kind == ObjectKind::change) ids_.push_back(id);
+        return {};
+      }));
+    }
+    return base->start;
+  }
+
   Result<void> gather(const log::Frame& frame) {
+    if (frame.header.kind == log::FrameKind::checkpoint) {  // from here on others are counted
+      WEFT_TRY(const Checkpoint checkpoint, decode_checkpoint(frame.payload, frame.header.position));
+      changes_ = checkpoint.client[kChanges];
+    }
     if (frame.header.kind != log::FrameKind::transaction) return {};
     bool packs = false;
     WEFT_DO(for_each_entry(frame, [&](EntryKind kind, const Key& key, std::uint64_t) {

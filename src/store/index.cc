@@ -96,7 +96,15 @@ Result<std::shared_ptr<const Index::View>> Index::load_view() const {
     }
     WEFT_TRY(view->manifest, decode_manifest(*bytes));
     bool gone = false;
+    if (auto base = load_base(view->manifest, i + 1 == kMaxTries); base) {
+      view->base = *std::move(base);
+    } else {
+      gone = base.error().code == Code::not_found;
+      last = std::move(base).error();
+      if (!gone) return last;
+    }
     for (const auto& name : view->manifest.runs) {
+      if (gone) break;
       auto run = Run::open(env_.fs, join_path(directory_, run_file_name(name.number)), false);
       if (!run) {
         gone = run.error().code == Code::not_found;
@@ -111,6 +119,146 @@ Result<std::shared_ptr<const Index::View>> Index::load_view() const {
   last.code = Code::damaged;
   last.hint = "run `weft repair`: the index is rebuilt from the log";
   return last;
+}
+
+Result<std::shared_ptr<const Base>> Index::load_base(const Manifest& manifest, bool last_try) const {
+  if (manifest.kept.id.is_zero()) return std::shared_ptr<const Base>();
+  {
+    const std::lock_guard<std::mutex> guard(view_mutex_);
+    if (base_ && base_->name.id == manifest.kept.id) return base_;
+  }
+  auto base = std::make_shared<Base>();
+  base->start = manifest.start;
+  base->name = manifest.kept;
+  const std::string path = join_path(segments_.directory(), kept_file_name(manifest.kept.id));
+  auto kept = KeptFile::open(env_.fs, path, manifest.kept.id);
+  if (kept) {
+    base->kept = *std::move(kept);
+  } else {
+    const bool gone = kept.error().code == Code::not_found;
+    if (kept.error().code != Code::damaged && !(gone && last_try)) return std::move(kept).error();
+    base->lost = gone ? damaged(fmt::format("{} is gone", path), "a copy of the file heals it") : kept.error();
+  }
+  segments_.forget_before(base->start.position);
+  const std::lock_guard<std::mutex> guard(view_mutex_);
+  base_ = base;
+  return std::shared_ptr<const Base>(std::move(base));
+}
+
+Result<std::shared_ptr<const Base>> Index::base() const {
+  WEFT_TRY(const auto current, view());
+  return current->base;
+}
+
+Result<log::LogPoint> Index::log_start() const {
+  WEFT_TRY(const auto now, base());
+  return now ? now->start : log::LogPoint{};
+}
+
+bool Index::changed_since(std::uint64_t looked) const {
+  if (generation() != looked) return true;
+  const auto bytes = read_file(env_.fs, join_path(directory_, kManifestName), kMaxManifestBytes);
+  if (!bytes) return false;
+  const auto manifest = decode_manifest(*bytes);
+  const std::lock_guard<std::mutex> guard(view_mutex_);
+  if (!manifest || !view_ || view_->manifest.kept.id == manifest->kept.id) return false;
+  view_.reset();
+  return true;
+}
+
+Result<void> Index::find_in_base(const Base& base, EntryKind kind, const Key& key, std::vector<Found>& places,
+                                 std::optional<Error>& lost) const {
+  if (base.lost) {
+    lost = base.lost;
+    return {};
+  }
+  switch (kind) {
+    case EntryKind::blob:
+    case EntryKind::tree:
+    case EntryKind::change:
+      for (const auto& pack : base.kept->packs()) {
+        auto reader = packs_.open(pack.name.id);
+        if (!reader) {
+          if (!is_lost(reader.error())) return std::move(reader).error();
+          lost = std::move(reader).error();
+          continue;
+        }
+        WEFT_TRY(const auto place, (*reader)->find_place(static_cast<ObjectKind>(kind), key));
+        if (!place || pack.is_dead(*place)) continue;
+        WEFT_TRY(const auto entry, (*reader)->entry(*place));
+        places.push_back(Found{.pack = *std::move(reader), .offset = entry.offset});
+        return {};
+      }
+      return {};
+    case EntryKind::delta:
+      for (const HalfId& change : base.kept->changes_of(half_of(key))) places.push_back(Found{.change = change});
+      return {};
+    case EntryKind::git: {
+      const GitId git = GitId::from_bytes(key.view().substr(0, GitId::kSize));
+      for (const GitLink& link : base.kept->gits_between(git, git)) places.push_back(Found{.change = link.change});
+      return {};
+    }
+    case EntryKind::operation: {
+      WEFT_TRY(const auto positions, base.kept->operations_between(key_word(key, 0), key_word(key, 0)));
+      for (const std::uint64_t position : positions) places.push_back(Found{.position = position});
+      return {};
+    }
+    case EntryKind::ref:
+    case EntryKind::pack:
+      return {};
+  }
+  return {};
+}
+
+Result<void> Index::find_prefix_in_base(const Base& base, EntryKind kind, std::string_view hex_digits,
+                                        const VisitPlace& visit) const {
+  if (base.lost) return {};  // what cannot be listed; the store says that it is damaged
+  const auto [low, high] = prefix_range(hex_digits);
+  if (kind <= EntryKind::change) {
+    for (const auto& pack : base.kept->packs()) {
+      WEFT_TRY(const auto reader, packs_.open(pack.name.id));
+      WEFT_TRY(std::uint64_t place, reader->first_place(low));
+      for (; place < reader->summary().objects; ++place) {
+        WEFT_TRY(const auto entry, reader->entry(place));
+        if (key_word(entry.id, 0) > high) break;
+        if (entry_kind(entry.kind) != kind || pack.is_dead(place) || !has_prefix(entry.id, hex_digits)) continue;
+        WEFT_DO(visit(entry.id, Found{.pack = reader, .offset = entry.offset}));
+      }
+    }
+    return {};
+  }
+  if (kind == EntryKind::ref) {
+    return base.kept->for_each_ref(
+        [&](std::uint64_t position) { return visit(std::nullopt, Found{.position = position}); });
+  }
+  if (kind == EntryKind::operation) {
+    WEFT_TRY(const auto positions, base.kept->operations_between(low, high));
+    for (const std::uint64_t position : positions) WEFT_DO(visit(std::nullopt, Found{.position = position}));
+    return {};
+  }
+  if (kind != EntryKind::git) return {};
+  std::string first(hex_digits.substr(0, 2 * GitId::kSize));
+  std::string last = first;
+  first.resize(2 * GitId::kSize, '0');
+  last.resize(2 * GitId::kSize, 'f');
+  const auto from = from_hex(first);
+  const auto to = from_hex(last);
+  if (!from || !to) return {};
+  for (const GitLink& link : base.kept->gits_between(GitId::from_bytes(*from), GitId::from_bytes(*to))) {
+    WEFT_DO(visit(padded_key(link.git), Found{.change = link.change}));
+  }
+  return {};
+}
+
+Result<std::uint64_t> Index::ref_in_base(const Base& base, const Key& key) const {
+  if (base.lost) return *base.lost;
+  WEFT_TRY(const auto positions, base.kept->refs(key));
+  for (const std::uint64_t position : positions) {
+    WEFT_TRY(const auto move, base.kept->move(position));
+    // As much of the key as a move has; the tail tables hold no more of it either.
+    if (move && std::memcmp(move->key.bytes.data(), key.bytes.data(), 16) == 0) return position;
+  }
+  return std::uint64_t{0};
 }
 
 Result<std::shared_ptr<const Index::View>> Index::view() const {
@@ -206,7 +354,8 @@ Result<void> Index::consistently(const std::function<Result<void>(const View&, s
     const std::uint64_t tables = state_.tables.load(std::memory_order_acquire);
     WEFT_TRY(const auto current, view());
     auto looked = look(*current, tables);
-    if (state_.tables.load(std::memory_order_acquire) == tables) return looked;
+    const bool gone = !looked && looked.error().code == Code::damaged;
+    if (gone ? !changed_since(tables) : generation() == tables) return looked;
   }
   return make_error(Code::busy, "the index kept changing while it was read", "try again");
 }
@@ -251,7 +400,11 @@ Result<void> Index::find(EntryKind kind, const Key& key, std::uint64_t bound,
       // One place is enough for an object; a delta may have many changes.
       if (!places.empty() && kind != EntryKind::delta) break;
     }
-    if (!places.empty() || kind > EntryKind::change) return {};
+    // A delta may have changes on both sides of the log's start.
+    if (current.base && (places.empty() || kind == EntryKind::delta)) {
+      WEFT_DO(find_in_base(*current.base, kind, key, places, lost));
+    }
+    if (!places.empty() || (kind > EntryKind::change && !lost)) return {};
     if (lost) return *std::move(lost);
     return find_in_lost_packs(current, kind, key, places);
   }));
@@ -301,7 +454,12 @@ Result<void> Index::find_prefix(
         candidates.push_back({entry.key, std::move(found)});
       }
     }
-    return {};
+    if (!current.base) return {};
+    return find_prefix_in_base(*current.base, kind, hex_digits,
+                               [&](const std::optional<Key>& key, Found found) -> Result<void> {
+                                 candidates.push_back({key, std::move(found)});
+                                 return {};
+                               });
   }));
   for (const auto& candidate : candidates) {
     WEFT_TRY(const bool more, visit(candidate.key, candidate.found));
@@ -340,6 +498,9 @@ Result<std::uint64_t> Index::ref_position(const Key& key, std::atomic<std::uint6
         if (!behind_damage(value)) position = value;
         return false;
       });
+    }
+    if (position == 0 && current.base) {
+      WEFT_TRY(position, ref_in_base(*current.base, key));
     }
     return {};
   }));
@@ -433,6 +594,15 @@ void Index::prefault() const {
 }
 
 Result<void> Index::gather(const log::Frame& frame, Gathered& gathered) const {
+  if (frame.header.kind == log::FrameKind::checkpoint) {
+    WEFT_TRY(const Checkpoint checkpoint, decode_checkpoint(frame.payload, frame.header.position));
+    const std::uint64_t start = checkpoint.start.position;
+    for (auto& list : gathered.lists) std::erase_if(list, [&](const IndexEntry& entry) { return entry.value < start; });
+    std::erase_if(gathered.packs, [&](const auto& pack) { return pack.position < start; });
+    gathered.client = checkpoint.client;
+    gathered.checkpoint = checkpoint;
+    return {};
+  }
   if (frame.header.kind != log::FrameKind::transaction) return {};
   const std::size_t packs_before = gathered.lists[static_cast<std::size_t>(EntryKind::pack)].size();
   WEFT_DO(for_each_entry(frame, [&](EntryKind kind, const Key& key, std::uint64_t position) {
@@ -444,10 +614,53 @@ Result<void> Index::gather(const log::Frame& frame, Gathered& gathered) const {
   if (gathered.lists[static_cast<std::size_t>(EntryKind::pack)].size() == packs_before) return {};
   WEFT_TRY(const Payload payload, decode_payload(frame.payload));
   for (const auto& pack : payload.packs) {
-    gathered.packs.push_back(pack);
+    gathered.packs.push_back({pack, frame.header.position});
     gathered.client[kObjects] += pack.objects;
     gathered.client[kChanges] += pack.changes;
   }
+  return {};
+}
+
+Result<void> Index::take_in(const View& view, const Checkpoint& checkpoint, Gathered& gathered,
+                            Manifest& manifest) const {
+  const std::uint64_t start = checkpoint.start.position;
+  manifest.start = checkpoint.start;
+  manifest.kept = checkpoint.kept;
+  // Packs that frames behind the start name keep their entries, under new ordinals.
+  std::map<ObjectId, bool> stays;
+  for (const auto& run : view.runs) {
+    for (std::size_t i = 0; i < run->count(EntryKind::pack); ++i) {
+      const IndexEntry entry = run->entry(EntryKind::pack, i);
+      if (entry.value >= start) stays[entry.key] = true;
+    }
+  }
+  std::vector<std::optional<std::uint64_t>> ordinals(view.manifest.packs.size());
+  manifest.packs.clear();
+  for (std::size_t i = 0; i < ordinals.size(); ++i) {
+    if (!stays.contains(view.manifest.packs[i].id)) continue;
+    ordinals[i] = manifest.packs.size();
+    manifest.packs.push_back(view.manifest.packs[i]);
+  }
+  for (const auto& run : view.runs) {
+    for (std::size_t kind = 1; kind < kEntryKinds; ++kind) {
+      for (std::size_t i = 0; i < run->count(static_cast<EntryKind>(kind)); ++i) {
+        const Location location(run->value(static_cast<EntryKind>(kind), i));
+        if (!location.is_in_pack() && location.position() < start) continue;
+        IndexEntry entry = run->entry(static_cast<EntryKind>(kind), i);
+        if (location.is_in_pack()) {
+          if (location.pack_ordinal() >= ordinals.size()) {
+            return damaged("the index names a pack that does not exist",
+                           "run `weft repair`: it is rebuilt from the log");
+          }
+          const auto ordinal = ordinals[location.pack_ordinal()];
+          if (!ordinal) continue;
+          entry.value = Location::in_pack(*ordinal, location.pack_offset()).value();
+        }
+        gathered.lists[kind].push_back(entry);
+      }
+    }
+  }
+  manifest.runs.clear();
   return {};
 }
 
@@ -456,7 +669,12 @@ Result<void> Index::write_merged(const View& view, Gathered gathered, log::LogPo
   ++manifest.number;
   manifest.point = point;
   manifest.client = gathered.client;
-  for (const auto& pack : gathered.packs) {
+  std::vector<std::shared_ptr<const Run>> kept = view.runs;
+  if (gathered.checkpoint) {
+    WEFT_DO(take_in(view, *gathered.checkpoint, gathered, manifest));
+    kept.clear();
+  }
+  for (const auto& [pack, position] : gathered.packs) {
     const std::uint64_t ordinal = manifest.packs.size();
     if (ordinal >= Location::kMaxPacks) {
       return make_error(Code::unsupported, "the store has too many packs to index", "run `weft gc`");
@@ -478,7 +696,6 @@ Result<void> Index::write_merged(const View& view, Gathered gathered, log::LogPo
 
   // Size-tiered: a new run swallows its neighbours while they are less than twice its size, and always when there would
   // be too many.
-  std::vector<std::shared_ptr<const Run>> kept = view.runs;
   std::uint64_t size = count_entries(gathered.lists);
   while (!kept.empty() && (kept.size() >= kMaxRuns || kept.back()->total() < 2 * size)) {
     merge_into(gathered.lists, *kept.back());
@@ -502,17 +719,18 @@ Result<void> Index::write_merged(const View& view, Gathered gathered, log::LogPo
   return {};
 }
 
-Result<void> Index::merge(log::Log& log, bool wait, std::size_t room_for) {
+Result<void> Index::merge(log::Log& log, const Merging& merging) {
+  const std::size_t room_for = merging.room_for;
   WEFT_TRY(const OwnerToken me, control_.token());
   log::SharedMutex mutex(control_, env_.clock, state_.merge);
   log::SharedMutex::Acquired acquired;
-  if (wait) {
+  if (merging.wait) {
     mutex.lock(me, {});
   } else if (!mutex.try_lock(me, acquired)) {
     return {};
   }
   const auto merged = [&]() -> Result<void> {
-    if (room_for == 0 && !merge_due()) return {};
+    if (room_for == 0 && !merging.always && !merge_due()) return {};
     if (room_for != 0 && has_room(room_for, 1)) return {};
     std::uint64_t tables = state_.tables.load();
     if (frozen_of(tables)) {  // a merge died: go on with what it froze
@@ -545,7 +763,8 @@ Result<void> Index::merge(log::Log& log, bool wait, std::size_t room_for) {
     if (point.position < cut) {
       WEFT_TRY(point,
                segments_.scan_durable(point, cut, [&](const log::Frame& frame) { return gather(frame, gathered); }));
-      if (count_entries(gathered.lists) > 0) WEFT_DO(write_merged(*current, std::move(gathered), point));
+      if (count_entries(gathered.lists) > 0 || gathered.checkpoint)
+        WEFT_DO(write_merged(*current, std::move(gathered), point));
       control_.point("merge:manifest-written");
     }
     if (control_.killed()) return {};
@@ -589,7 +808,14 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
   } else {
     return std::move(loaded).error();
   }
-  if (auto files = segments_.check_files(known_durable); !files) {
+  // Without an index the log is read from the lowest segment there is: what a gc left behind in between is dropped when
+  // its checkpoint frame is met (CP2).
+  log::LogPoint first = base->manifest.start;
+  if (base->manifest.point.position == 0) {
+    WEFT_TRY(const auto lowest, segments_.lowest());
+    if (lowest) first = *lowest;
+  }
+  if (auto files = segments_.check_files(first.position, known_durable); !files) {
     if (files.error().code != Code::damaged) return std::move(files).error();
     recovered.damage = files.error().message;
     if (unusable) return beyond_reading(*recovered.damage, *unusable);
@@ -598,7 +824,7 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
 
   Gathered gathered;
   gathered.client = base->manifest.client;
-  log::LogPoint merged = base->manifest.point;
+  log::LogPoint merged = base->manifest.point.position == 0 ? first : base->manifest.point;
   const bool can_write = witnessed == 0;
   WEFT_TRY(const auto scanned,
            segments_.scan(merged, std::max(known_durable, witnessed), [&](const log::Frame& frame) -> Result<void> {
@@ -619,6 +845,14 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
              return {};
            }));
   recovered.damage = scanned.damage;
+  const std::uint64_t begins =
+      gathered.checkpoint ? gathered.checkpoint->start.position : base->manifest.start.position;
+  if (!recovered.damage && first.position > begins) {
+    recovered.damage = fmt::format("{} is missing, and nothing says that it is not needed any more",
+                                   segments_.path_of(first.position - 1));
+    if (unusable) return beyond_reading(*recovered.damage, *unusable);
+    return recover_damaged(std::move(recovered), std::max(known_durable, witnessed));
+  }
   if (unusable) {
     if (recovered.damage || !can_write) {
       return beyond_reading(recovered.damage.value_or("the log was cut while the store was in use"), *unusable);
@@ -638,9 +872,13 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
   const std::size_t entries = count_entries(gathered.lists);
   std::uint64_t capacity = kFirstTableCapacity;
   while (capacity / 2 <= entries && capacity < kMaxTableCapacity) capacity *= 2;
-  if (!recovered.damage && (entries > kMergeEntries || gathered.packs.size() >= kMergePacks)) {
+  if (base->base && base->base->lost && !recovered.damage && !gathered.checkpoint) {
+    recovered.damage = base->base->lost->message;
+  }
+  if (!recovered.damage && (entries > kMergeEntries || gathered.packs.size() >= kMergePacks || gathered.checkpoint)) {
     WEFT_DO(segments_.flush_from(base->manifest.point.position));
     WEFT_DO(write_merged(*base, std::move(gathered), scanned.end));
+    if (const auto now = this->base(); now && *now && (*now)->lost) recovered.damage = (*now)->lost->message;
     return recovered;
   }
   if (recovered.damage && entries > kMaxTableCapacity / 4 * 3) {
@@ -666,7 +904,14 @@ Result<RecoveredIndex> Index::recover_damaged(RecoveredIndex recovered, std::uin
   // The runs know more than the log still has: objects they place before its end are good, and what refs held there is
   // read from the log itself.
   EntryLists refs;
-  WEFT_TRY(const auto scanned, segments_.scan({}, known_durable, [&](const log::Frame& frame) -> Result<void> {
+  log::LogPoint first;
+  if (const auto now = base(); now && *now) {
+    first = (*now)->start;
+  } else {
+    WEFT_TRY(const auto lowest, segments_.lowest());
+    if (lowest) first = *lowest;
+  }
+  WEFT_TRY(const auto scanned, segments_.scan(first, known_durable, [&](const log::Frame& frame) -> Result<void> {
     return for_each_entry(frame, [&](EntryKind kind, const Key& key, std::uint64_t position) {
       if (kind == EntryKind::ref) refs[static_cast<std::size_t>(kind)].push_back({key, position});
       if (kind == EntryKind::operation) recovered.client[kLastOperation] = position + 1;

@@ -13,6 +13,9 @@
 //   IX4  A pack that is lost takes with it only what it holds: merges go on without it, its manifest entry then counts
 //   no
 //        objects, and a lookup that finds nothing says that it may have been there instead of "there is none".
+//   IX5  What lies before the log's start (checkpoint.h) is in no run: the base answers for it, the kept file and its
+//        packs with their own tables. A file that is gone because of a newer base is no damage: who meets that looks
+//        again.
 // Threading: any thread; the LogClient calls come under the log's locks.
 #pragma once
 
@@ -21,6 +24,7 @@
 #include <mutex>
 
 #include "object/pack.h"
+#include "store/checkpoint.h"
 #include "store/control_layout.h"
 #include "store/manifest.h"
 #include "store/run.h"
@@ -45,7 +49,16 @@ class PackCache {
 struct Found {
   std::uint64_t position = 0;  ///< in the log, when `pack` is null
   std::shared_ptr<const object::PackReader> pack = nullptr;
-  std::uint64_t offset = 0;  ///< in the pack
+  std::uint64_t offset = 0;           ///< in the pack
+  std::optional<HalfId> change = {};  ///< the change a kept link leads to; then neither position nor pack counts
+};
+
+/// What speaks for the log before its start.
+struct Base {
+  log::LogPoint start;
+  KeptName name;
+  std::shared_ptr<const KeptFile> kept;  ///< null when it is lost; then `lost` says so
+  std::optional<Error> lost;
 };
 
 struct RecoveredIndex {
@@ -80,6 +93,33 @@ class Index final : public log::LogClient {
   /// Position of a durable move of the ref, at or behind the newest one before `bound` (walk back from it), 0: none.
   Result<std::uint64_t> durable_ref(const Key& key) const;
 
+  /// Null while the log is there from its beginning.
+  Result<std::shared_ptr<const Base>> base() const;
+  /// Where the log begins.
+  Result<log::LogPoint> log_start() const;
+  /// What lies at a position of the log: `from_log` reads it there, `from_kept` where it is before the start. Again
+  /// with the new base when a gc came between (IX5).
+  template <typename T>
+  Result<T> at(std::uint64_t position, const std::function<Result<T>()>& from_log,
+               const std::function<Result<T>(const KeptFile&)>& from_kept) const {
+    for (int i = 0;; ++i) {
+      const std::uint64_t looked = generation();
+      WEFT_TRY(const auto now, base());
+      if (now && position < now->start.position) {
+        if (now->lost) return *now->lost;
+        return from_kept(*now->kept);
+      }
+      auto result = from_log();
+      if (result || result.error().code != Code::damaged || i == kMaxLooks || !changed_since(looked)) return result;
+    }
+  }
+  static constexpr int kMaxLooks = 100;
+  /// A number that changes with tables, runs and base.
+  std::uint64_t generation() const { return state_.tables.load(std::memory_order_acquire); }
+  /// Whether what was found with that generation may have moved since. Reads the manifest when nobody has said so: a
+  /// private control block hears of nothing.
+  bool changed_since(std::uint64_t generation) const;
+
   /// Whether runs place something where the log has lost its bytes.
   bool behind_damage(std::uint64_t position) const;
 
@@ -96,7 +136,13 @@ class Index final : public log::LogClient {
   /// For a process that goes on committing: maps the table in use at once.
   void prefault() const;
   /// Merges the tail into runs. `wait`: for another process that does so already; else returns at once.
-  Result<void> merge(log::Log& log, bool wait, std::size_t room_for = 0);
+  Result<void> merge(log::Log& log, bool wait, std::size_t room_for = 0) { return merge(log, {wait, room_for, false}); }
+  struct Merging {
+    bool wait = false;
+    std::size_t room_for = 0;
+    bool always = false;  ///< also when none is due
+  };
+  Result<void> merge(log::Log& log, const Merging& merging);
 
   struct Files {
     std::uint64_t bytes = 0;
@@ -109,11 +155,17 @@ class Index final : public log::LogClient {
   struct View {
     Manifest manifest;
     std::vector<std::shared_ptr<const Run>> runs;  // oldest first
+    std::shared_ptr<const Base> base;              // null: the log is there from its beginning
   };
   struct Gathered {
     EntryLists lists;
-    std::vector<PackName> packs;
+    struct NamedPack {
+      PackName name;
+      std::uint64_t position = 0;  ///< of the frame that names it
+    };
+    std::vector<NamedPack> packs;
     log::ClientWords client{};
+    std::optional<Checkpoint> checkpoint;  ///< the newest one met: nothing before its start is in the lists
   };
 
   TailTable table(int which) const;
@@ -122,6 +174,14 @@ class Index final : public log::LogClient {
   Result<std::shared_ptr<const View>> view() const;
   Result<std::shared_ptr<const View>> load_view() const;
   Result<Found> resolve(const View& view, std::uint64_t value) const;
+  Result<std::shared_ptr<const Base>> load_base(const Manifest& manifest, bool last_try) const;
+  /// IX5: what the base has under the key. `lost`: a pack that may have had it.
+  Result<void> find_in_base(const Base& base, EntryKind kind, const Key& key, std::vector<Found>& places,
+                            std::optional<Error>& lost) const;
+  using VisitPlace = std::function<Result<void>(const std::optional<Key>&, Found)>;
+  Result<void> find_prefix_in_base(const Base& base, EntryKind kind, std::string_view hex_digits,
+                                   const VisitPlace& visit) const;
+  Result<std::uint64_t> ref_in_base(const Base& base, const Key& key) const;
   struct TailPacks {
     std::vector<std::shared_ptr<const object::PackReader>> readers;
     std::optional<Error> lost;  ///< one of the packs is lost: what is found nowhere may have been there
@@ -137,6 +197,8 @@ class Index final : public log::LogClient {
   Result<void> gather(const log::Frame& frame, Gathered& gathered) const;
   /// Writes the gathered entries as a run, merging with older ones, and the new manifest.
   Result<void> write_merged(const View& view, Gathered gathered, log::LogPoint point);
+  /// CP2: what the gathered and the view's entries keep when `checkpoint` is taken in; then no run of the view counts.
+  Result<void> take_in(const View& view, const Checkpoint& checkpoint, Gathered& gathered, Manifest& manifest) const;
   Result<void> activate(int which, std::uint64_t capacity);
   Result<RecoveredIndex> recover_damaged(RecoveredIndex recovered, std::uint64_t known_durable);
 
@@ -150,6 +212,7 @@ class Index final : public log::LogClient {
   mutable std::map<std::uint64_t, std::pair<TransactionId, std::vector<ObjectId>>> named_;
   mutable std::mutex view_mutex_;
   mutable std::shared_ptr<const View> view_;
+  mutable std::shared_ptr<const Base> base_;               // the one opened last
   mutable std::atomic<std::uint64_t> prefaulted_[2] = {};  // capacity up to which each table was
   mutable std::uint64_t view_tables_ = 0;                  // state_.tables when view_ was loaded
 };

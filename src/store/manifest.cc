@@ -6,7 +6,7 @@
 
 namespace weft::store {
 namespace {
-constexpr std::string_view kMagic = "WEFTIDX1";
+constexpr std::string_view kMagic = "WEFTIDX2";
 constexpr std::uint64_t kMaxManifestPacks = 1u << 19;
 }  // namespace
 
@@ -32,6 +32,10 @@ Bytes encode_manifest(const Manifest& manifest) {
     writer.varint(pack.changes);
     writer.varint(pack.bytes);
   }
+  writer.u64(manifest.start.position);
+  writer.u64(manifest.start.chain);
+  writer.raw(manifest.kept.id.view());
+  writer.u64(manifest.kept.bytes);
   writer.u64(xxh3(bytes));
   return bytes;
 }
@@ -63,7 +67,13 @@ Result<Manifest> decode_manifest(ByteView bytes) {
     pack.bytes = reader.varint();
     manifest.packs.push_back(pack);
   }
+  manifest.start.position = reader.u64();
+  manifest.start.chain = reader.u64();
+  manifest.kept.id = read_id<ObjectId>(reader);
+  manifest.kept.bytes = reader.u64();
   if (!reader.ok() || !reader.at_end()) return bad;
+  if ((manifest.start.position == 0) != manifest.kept.id.is_zero()) return bad;
+  if (manifest.start.position > manifest.point.position) return bad;
   return manifest;
 }
 

@@ -4,7 +4,7 @@
 
 #include "log/segments.h"
 #include "log/shared_state.h"
-#include "store/transaction_codec.h"
+#include "store/kept.h"
 
 namespace weft::store {
 
@@ -21,6 +21,9 @@ struct Manifest {
   };
   std::vector<RunName> runs;    ///< oldest first, at most kMaxRuns
   std::vector<PackName> packs;  ///< in log order: a pack's place is its ordinal
+  /// Where the log begins, and the kept file that speaks for what was before; zero: nothing was.
+  log::LogPoint start;
+  KeptName kept;
 };
 
 std::string run_file_name(std::uint64_t number);

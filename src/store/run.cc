@@ -206,6 +206,10 @@ IndexEntry Run::entry(EntryKind kind, std::size_t index) const {
   return entry;
 }
 
+std::uint64_t Run::value(EntryKind kind, std::size_t index) const {
+  return load<std::uint64_t>(sections_[static_cast<std::size_t>(kind)].values + index * 8);
+}
+
 void Run::find(EntryKind kind, const Key& key, const std::function<bool(std::uint64_t)>& visit) const {
   const Section& section = sections_[static_cast<std::size_t>(kind)];
   const std::uint64_t prefix = key_word(key, 0);

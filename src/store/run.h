@@ -71,6 +71,7 @@ class Run {
   /// Index of the first entry whose first 64 key bits are >= prefix.
   std::size_t lower_bound(EntryKind kind, std::uint64_t prefix) const;
   IndexEntry entry(EntryKind kind, std::size_t index) const;
+  std::uint64_t value(EntryKind kind, std::size_t index) const;
 
  private:
   struct Section {

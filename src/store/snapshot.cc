@@ -23,17 +23,22 @@ Result<T> use_object(Store::State& store, std::uint64_t bound, ObjectKind kind, 
                      const PlaceUse<T>& use) {
   std::optional<T> result;
   std::optional<Error> problem;
-  WEFT_DO(store.index.find(entry_kind(kind), id, bound, [&](const Found& found) -> Result<bool> {
-    auto used = use(found);
-    if (!used) {
-      if (used.error().code != Code::damaged) return std::move(used).error();
-      problem = std::move(used).error();
-      return true;  // perhaps another place has it whole
-    }
-    result = *std::move(used);
-    return !result.has_value();
-  }));
-  if (result) return *std::move(result);
+  for (int look = 0; look < Index::kMaxLooks; ++look) {
+    const std::uint64_t looked = store.index.generation();
+    problem.reset();
+    WEFT_DO(store.index.find(entry_kind(kind), id, bound, [&](const Found& found) -> Result<bool> {
+      auto used = use(found);
+      if (!used) {
+        if (used.error().code != Code::damaged) return std::move(used).error();
+        problem = std::move(used).error();
+        return true;  // perhaps another place has it whole
+      }
+      result = *std::move(used);
+      return !result.has_value();
+    }));
+    if (result) return *std::move(result);
+    if (!problem || !store.index.changed_since(looked)) break;  // IX5
+  }
   if (problem) {
     problem->message = fmt::format("{} {}: {}", object::name(kind), id.hex(), problem->message);
     return *problem;
@@ -190,35 +195,57 @@ Result<std::optional<std::pair<Key, ChangeId>>> link_at(Store::State& store, std
 
 }  // namespace
 
-Result<std::vector<ChangeId>> Snapshot::find_by_delta(const DeltaId& delta) const {
-  const Key key = padded_key(delta);
-  std::set<ChangeId> changes;
-  WEFT_DO(state_->store->index.find(
-      EntryKind::delta, key, state_->durable.position, [&](const Found& found) -> Result<bool> {
-        WEFT_TRY(const auto link, link_at(*state_->store, state_->durable.position, EntryKind::delta, found.position));
-        if (link && link->first == key) changes.insert(link->second);
+Result<std::vector<ChangeId>> Snapshot::State::linked(EntryKind kind, const Key& key) const {
+  for (int look = 0;; ++look) {
+    const std::uint64_t looked = store->index.generation();
+    std::set<ChangeId> changes;
+    auto found_all = store->index.find(kind, key, durable.position, [&](const Found& found) -> Result<bool> {
+      if (found.change) {
+        // K4: half an id.
+        WEFT_DO(store->index.find_prefix(EntryKind::change, found.change->hex(), durable.position,
+                                         [&](const std::optional<Key>& change, const Found& place) -> Result<bool> {
+                                           if (change) {
+                                             changes.insert(*change);
+                                             return true;
+                                           }
+                                           std::shared_ptr<Mapping> keep;
+                                           WEFT_TRY(const ByteView bytes,
+                                                    store->segments.view_until(place.position, durable.position, keep));
+                                           WEFT_TRY(const auto record, object::decode_record(bytes));
+                                           if (record.kind == ObjectKind::change && half_of(record.id) == *found.change)
+                                             changes.insert(record.id);
+                                           return true;
+                                         }));
         return true;
-      }));
-  return std::vector<ChangeId>(changes.begin(), changes.end());
+      }
+      WEFT_TRY(const auto link, link_at(*store, durable.position, kind, found.position));
+      if (link && link->first == key) changes.insert(link->second);
+      return true;
+    });
+    if (found_all) return std::vector<ChangeId>(changes.begin(), changes.end());
+    const bool again = found_all.error().code == Code::damaged && look < Index::kMaxLooks;
+    if (!again || !store->index.changed_since(looked)) return std::move(found_all).error();
+  }
+}
+
+Result<std::vector<ChangeId>> Snapshot::find_by_delta(const DeltaId& delta) const {
+  return state_->linked(EntryKind::delta, padded_key(delta));
 }
 
 Result<std::optional<ChangeId>> Snapshot::find_git_commit(const GitId& id) const {
-  const Key key = padded_key(id);
-  std::optional<ChangeId> change;
-  WEFT_DO(
-      state_->store->index.find(EntryKind::git, key, state_->durable.position, [&](const Found& found) -> Result<bool> {
-        WEFT_TRY(const auto link, link_at(*state_->store, state_->durable.position, EntryKind::git, found.position));
-        if (link && link->first == key) change = link->second;
-        return !change.has_value();
-      }));
-  return change;
+  WEFT_TRY(const auto changes, state_->linked(EntryKind::git, padded_key(id)));
+  return changes.empty() ? std::optional<ChangeId>() : std::optional(changes.front());
 }
 
 Result<std::vector<GitId>> Snapshot::find_git_prefix(std::string_view hex_digits, std::size_t limit) const {
   std::set<GitId> ids;
   WEFT_DO(state_->store->index.find_prefix(
       EntryKind::git, hex_digits, state_->durable.position,
-      [&](const std::optional<Key>&, const Found& found) -> Result<bool> {
+      [&](const std::optional<Key>& key, const Found& found) -> Result<bool> {
+        if (key) {
+          ids.insert(GitId::from_bytes(key->view().substr(0, GitId::kSize)));
+          return true;
+        }
         WEFT_TRY(const auto link, link_at(*state_->store, state_->durable.position, EntryKind::git, found.position));
         if (!link) return true;
         const GitId id = GitId::from_bytes(link->first.view().substr(0, GitId::kSize));
@@ -232,23 +259,37 @@ Result<std::vector<GitId>> Snapshot::find_git_prefix(std::string_view hex_digits
 
 // --- refs ---
 
+Result<std::optional<Move>> Snapshot::State::find_move(std::uint64_t position) const {
+  const auto from_log = [&]() -> Result<std::optional<Move>> {
+    std::shared_ptr<Mapping> keep;
+    // Of a ref that moved on meanwhile, the newest move lies behind this snapshot's own position, or even behind what
+    // is published as durable: a leader, having flushed, moves the refs first.
+    const std::uint64_t end = position < durable.position ? durable.position : store->log.durable().position;
+    ByteView bytes;
+    if (position < end) {
+      WEFT_TRY(bytes, store->segments.view_until(position, end, keep));
+    } else {
+      WEFT_TRY(bytes, store->segments.view_rest(position, keep));
+    }
+    auto move = decode_move(bytes, position);
+    if (!move) {
+      return damaged(fmt::format("no ref move at log position {}", position),
+                     "run `weft verify` to see what is affected");
+    }
+    return move;
+  };
+  return store->index.at<std::optional<Move>>(position, from_log,
+                                              [&](const KeptFile& kept) { return kept.move(position); });
+}
+
 Result<Move> Snapshot::State::move_at(std::uint64_t position) const {
-  std::shared_ptr<Mapping> keep;
-  // Of a ref that moved on meanwhile, the newest move lies behind this snapshot's own position, or even behind what is
-  // published as durable: a leader, having flushed, moves the refs first.
-  const std::uint64_t end = position < durable.position ? durable.position : store->log.durable().position;
-  ByteView bytes;
-  if (position < end) {
-    WEFT_TRY(bytes, store->segments.view_until(position, end, keep));
-  } else {
-    WEFT_TRY(bytes, store->segments.view_rest(position, keep));
-  }
-  auto move = decode_move(bytes, position);
-  if (!move) {
-    return damaged(fmt::format("no ref move at log position {}", position),
-                   "run `weft verify` to see what is affected");
-  }
+  WEFT_TRY(auto move, find_move(position));
+  if (!move) return collected();
   return *std::move(move);
+}
+
+Error Snapshot::State::collected() const {
+  return make_error(Code::busy, "a gc has removed what this view of the store would need", "try again");
 }
 
 Result<std::optional<Move>> Snapshot::State::newest_move(std::string_view name) const {
@@ -263,13 +304,17 @@ Result<std::optional<Move>> Snapshot::State::newest_move(std::string_view name) 
     if (position < durable.position) return std::optional<Move>(std::move(move));
     position = move.previous;
   }
+  // Nothing is kept of a ref that was deleted before the window: who looks from before that cannot know.
+  WEFT_TRY(const auto base, store->index.base());
+  if (base && base->kept && durable.position < base->kept->facts().window) return collected();
   return std::optional<Move>{};
 }
 
-Result<std::optional<RefValue>> Snapshot::State::value_before(const Move& move) const {
-  if (move.previous == 0) return std::optional<RefValue>{};
-  WEFT_TRY(Move before, move_at(move.previous));
-  return std::move(before.after);
+Result<Snapshot::State::Before> Snapshot::State::value_before(const Move& move) const {
+  if (move.previous == 0) return Before{};
+  WEFT_TRY(auto before, find_move(move.previous));
+  if (!before) return Before{.known = false, .value = {}};  // K3
+  return Before{.known = true, .value = std::move(before->after)};
 }
 
 Result<std::string> Snapshot::move_name_at(std::uint64_t log_position) const {
@@ -300,35 +345,46 @@ Result<std::vector<Ref>> Snapshot::refs(std::string_view prefix) const {
   return refs;
 }
 
-Result<Snapshot::State::FrameView> Snapshot::State::frame_at(std::uint64_t position) const {
-  FrameView view;
-  WEFT_TRY(const ByteView bytes, store->segments.view_until(position, durable.position, view.keep));
-  const auto header = log::parse_header(bytes, position);
-  if (!header || header->length > bytes.size()) {
-    return damaged(fmt::format("no transaction at log position {}", position),
-                   "run `weft verify` to see what is affected");
-  }
-  view.header = *header;
-  WEFT_TRY(view.late, decode_late(bytes.substr(log::kFrameHeaderBytes, header->late_length), position));
-  const std::size_t sections = log::kFrameHeaderBytes + header->late_length;
-  WEFT_TRY(view.payload, decode_payload(bytes.substr(sections, header->length - sections)));
-  return view;
+Result<std::shared_ptr<const KeptFrame>> Snapshot::State::frame_at(std::uint64_t position) const {
+  using Frame = std::shared_ptr<const KeptFrame>;
+  const auto from_log = [&]() -> Result<Frame> {
+    std::shared_ptr<Mapping> keep;
+    WEFT_TRY(const ByteView bytes, store->segments.view_until(position, durable.position, keep));
+    const auto header = log::parse_header(bytes, position);
+    if (!header || header->length > bytes.size()) {
+      return damaged(fmt::format("no transaction at log position {}", position),
+                     "run `weft verify` to see what is affected");
+    }
+    WEFT_TRY(Late late, decode_late(bytes.substr(log::kFrameHeaderBytes, header->late_length), position));
+    const std::size_t sections = log::kFrameHeaderBytes + header->late_length;
+    WEFT_TRY(Payload payload, decode_payload(bytes.substr(sections, header->length - sections)));
+    auto frame = std::make_shared<KeptFrame>();
+    frame->position = position;
+    frame->transaction = header->transaction;
+    frame->time_ns = payload.time_ns;
+    frame->listed = payload.operation.has_value();
+    frame->operation = std::move(payload.operation);
+    frame->previous_operation = late.previous_operation;
+    frame->moves = std::move(late.moves);
+    return Frame(std::move(frame));
+  };
+  return store->index.at<Frame>(position, from_log, [&](const KeptFile& kept) { return kept.frame(position); });
 }
 
-Result<Operation> Snapshot::State::operation_of(const FrameView& frame) const {
+Result<Operation> Snapshot::State::operation_of(const KeptFrame& frame) const {
   Operation operation;
-  operation.id = frame.header.transaction;
-  operation.time_ns = frame.payload.time_ns;
-  if (frame.payload.operation) {
-    operation.label = frame.payload.operation->label;
-    operation.author = frame.payload.operation->author;
-    operation.workspace = frame.payload.operation->workspace;
-    operation.agent = frame.payload.operation->agent;
-    operation.undoes = frame.payload.operation->undoes;
+  operation.id = frame.transaction;
+  operation.time_ns = frame.time_ns;
+  if (frame.operation) {
+    operation.label = frame.operation->label;
+    operation.author = frame.operation->author;
+    operation.workspace = frame.operation->workspace;
+    operation.agent = frame.operation->agent;
+    operation.undoes = frame.operation->undoes;
   }
-  for (const auto& move : frame.late.moves) {
+  for (const auto& move : frame.moves) {
     WEFT_TRY(auto before, value_before(move));
-    operation.moves.push_back({move.name, std::move(before), move.after});
+    operation.moves.push_back({move.name, std::move(before.value), move.after});
   }
   return operation;
 }
@@ -339,18 +395,20 @@ Result<void> Snapshot::reflog(std::string_view name, const std::function<bool(co
     RefMoveRecord record;
     record.ref = move->name;
     record.after = move->after;
-    WEFT_TRY(record.before, state_->value_before(*move));
+    WEFT_TRY(auto before, state_->value_before(*move));
+    if (!before.known) return {};  // K3: kept for its own value alone
+    record.before = std::move(before.value);
     WEFT_TRY(const auto frame, state_->frame_at(move->frame));
-    record.operation = frame.header.transaction;
-    record.time_ns = frame.payload.time_ns;
-    if (frame.payload.operation) {
-      record.label = frame.payload.operation->label;
-      record.author = frame.payload.operation->author;
-      record.workspace = frame.payload.operation->workspace;
+    if (!frame) return {};
+    record.operation = frame->transaction;
+    record.time_ns = frame->time_ns;
+    if (frame->operation) {
+      record.label = frame->operation->label;
+      record.author = frame->operation->author;
+      record.workspace = frame->operation->workspace;
     }
     if (!visit(record) || move->previous == 0) return {};
-    WEFT_TRY(Move previous, state_->move_at(move->previous));
-    move = std::move(previous);
+    WEFT_TRY(move, state_->find_move(move->previous));
   }
   return {};
 }
@@ -359,12 +417,13 @@ Result<void> Snapshot::operations(const std::function<bool(const Operation&)>& v
   std::uint64_t next = state_->durable.client[kLastOperation];
   while (next != 0) {
     WEFT_TRY(const auto frame, state_->frame_at(next - 1));
-    WEFT_TRY(const Operation operation, state_->operation_of(frame));
+    if (!frame || !frame->listed) return {};  // K3
+    WEFT_TRY(const Operation operation, state_->operation_of(*frame));
     if (!visit(operation)) return {};
-    if (frame.late.previous_operation >= next) {
+    if (frame->previous_operation >= next) {
       return damaged(fmt::format("the operation at log position {} does not point back", next - 1));
     }
-    next = frame.late.previous_operation;
+    next = frame->previous_operation;
   }
   return {};
 }
@@ -374,8 +433,8 @@ Result<std::optional<Operation>> Snapshot::operation(const TransactionId& id) co
   WEFT_DO(state_->store->index.find(EntryKind::operation, padded_key(id), state_->durable.position,
                                     [&](const Found& found) -> Result<bool> {
                                       WEFT_TRY(const auto frame, state_->frame_at(found.position));
-                                      if (frame.header.transaction != id) return true;
-                                      WEFT_TRY(result, state_->operation_of(frame));
+                                      if (!frame || frame->transaction != id) return true;
+                                      WEFT_TRY(result, state_->operation_of(*frame));
                                       return false;
                                     }));
   return result;
@@ -387,8 +446,8 @@ Result<std::vector<TransactionId>> Snapshot::find_operation_prefix(std::string_v
   WEFT_DO(state_->store->index.find_prefix(EntryKind::operation, hex_digits, state_->durable.position,
                                            [&](const std::optional<Key>&, const Found& found) -> Result<bool> {
                                              WEFT_TRY(const auto frame, state_->frame_at(found.position));
-                                             if (frame.header.transaction.hex().starts_with(hex_digits))
-                                               ids.insert(frame.header.transaction);
+                                             if (frame && frame->transaction.hex().starts_with(hex_digits))
+                                               ids.insert(frame->transaction);
                                              return true;
                                            }));
   std::vector<TransactionId> result(ids.begin(), ids.end());
@@ -397,17 +456,25 @@ Result<std::vector<TransactionId>> Snapshot::find_operation_prefix(std::string_v
 }
 
 Result<void> Snapshot::for_each_object(const std::function<Result<void>(ObjectKind, const ObjectId&)>& visit) const {
+  const auto collected_since = [&]() -> Result<bool> {
+    WEFT_TRY(const auto base, state_->store->index.base());
+    return base && state_->store->log.durable().client[kCheckpoint] > state_->durable.position;
+  };
   for (const ObjectKind kind : {ObjectKind::blob, ObjectKind::tree, ObjectKind::change}) {
-    WEFT_DO(state_->store->index.for_each(entry_kind(kind), state_->durable.position,
-                                          [&](const std::optional<Key>& key, const Found& found) -> Result<void> {
-                                            if (key) return visit(kind, *key);
-                                            std::shared_ptr<Mapping> keep;
-                                            WEFT_TRY(const ByteView bytes,
-                                                     state_->store->segments.view_until(
-                                                         found.position, state_->durable.position, keep));
-                                            WEFT_TRY(const auto record, object::decode_record(bytes));
-                                            return visit(kind, record.id);
-                                          }));
+    auto listed = state_->store->index.for_each(
+        entry_kind(kind), state_->durable.position,
+        [&](const std::optional<Key>& key, const Found& found) -> Result<void> {
+          if (key) return visit(kind, *key);
+          std::shared_ptr<Mapping> keep;
+          WEFT_TRY(const ByteView bytes,
+                   state_->store->segments.view_until(found.position, state_->durable.position, keep));
+          WEFT_TRY(const auto record, object::decode_record(bytes));
+          return visit(kind, record.id);
+        });
+    // Never a short list (CASES C9): what a gc has dropped since this view was taken is not in the index any more.
+    WEFT_TRY(const bool short_list, collected_since());
+    if (short_list) return state_->collected();
+    WEFT_DO(listed);
   }
   return {};
 }

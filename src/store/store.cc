@@ -174,13 +174,22 @@ Result<std::uint64_t> Store::extend_history(const std::function<void(std::uint64
   return store::extend_history(state_, {.wait = true, .progress = progress});
 }
 
+Result<StoreIds> Store::State::ids() {
+  return index.at<StoreIds>(
+      0,
+      [&]() -> Result<StoreIds> {
+        std::shared_ptr<Mapping> keep;
+        WEFT_TRY(const ByteView first, segments.view_rest(0, keep));
+        const auto frame = log::parse_frame(first, 0);
+        if (!frame) return damaged(fmt::format("{} has no first transaction", segments.path_of(0)));
+        return decode_store_payload(frame->payload);
+      },
+      [](const KeptFile& kept) -> Result<StoreIds> { return kept.facts().ids; });
+}
+
 Result<StoreInfo> Store::info() const {
   StoreInfo info;
-  std::shared_ptr<Mapping> keep;
-  WEFT_TRY(const ByteView first, state_->segments.view_rest(0, keep));
-  const auto frame = log::parse_frame(first, 0);
-  if (!frame) return damaged(fmt::format("{} has no first transaction", state_->segments.path_of(0)));
-  WEFT_TRY(const StoreIds ids, decode_store_payload(frame->payload));
+  WEFT_TRY(const StoreIds ids, state_->ids());
   const log::DurableState durable = state_->log.durable();
   info.store = ids.store;
   info.replica = ids.replica;

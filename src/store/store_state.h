@@ -68,6 +68,9 @@ struct Store::State {
 
   SharedStoreState& shared() const { return *reinterpret_cast<SharedStoreState*>(control->base() + kStoreStateOffset); }
 
+  /// What the log's first frame says.
+  Result<StoreIds> ids();
+
   Env env;
   std::string directory;
   Format format;
@@ -93,20 +96,23 @@ struct Snapshot::State {
   std::shared_ptr<Store::State> store;
   log::DurableState durable;
 
-  /// The move at `position`, which must be a durable one of this ref.
+  /// The move at `position`, which must be a durable one; nullopt: it lies before the log's start and was not kept.
+  Result<std::optional<Move>> find_move(std::uint64_t position) const;
+  /// The same where it must be there, for this view.
   Result<Move> move_at(std::uint64_t position) const;
+  Error collected() const;
   /// The newest move of the ref before this snapshot's position.
   Result<std::optional<Move>> newest_move(std::string_view name) const;
-  Result<std::optional<RefValue>> value_before(const Move& move) const;
-  /// The frame at `position`, its payload's checksum not computed again.
-  struct FrameView {
-    log::FrameHeader header;
-    Late late;
-    Payload payload;
-    std::shared_ptr<Mapping> keep;
+  struct Before {
+    bool known = true;  ///< false: the move before was not kept
+    std::optional<RefValue> value{};
   };
-  Result<FrameView> frame_at(std::uint64_t position) const;
-  Result<Operation> operation_of(const FrameView& frame) const;
+  Result<Before> value_before(const Move& move) const;
+  /// Facts of the frame at `position`, its payload's checksum not computed again; null: not kept.
+  Result<std::shared_ptr<const KeptFrame>> frame_at(std::uint64_t position) const;
+  Result<Operation> operation_of(const KeptFrame& frame) const;
+  /// Changes that delta or git entries of this key lead to.
+  Result<std::vector<ChangeId>> linked(EntryKind kind, const Key& key) const;
 };
 
 /// Calls `use` for the places of an object until one holds it: the record's content, or what the pack gives.

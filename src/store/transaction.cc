@@ -302,12 +302,17 @@ Result<std::optional<Move>> Transaction::State::newest(log::AppendContext& conte
                                                        std::string_view name) {
   WEFT_TRY(const std::uint64_t position, store->index.newest_ref(key));
   if (position == 0) return std::optional<Move>{};
-  WEFT_TRY(ByteView bytes, context.read_up_to(position, kMoveReadBytes));
-  auto move = decode_move(bytes, position);
-  if (!move && bytes.size() == kMoveReadBytes) {
-    WEFT_TRY(bytes, context.read_up_to(position, kMaxMoveBytes));
-    move = decode_move(bytes, position);
-  }
+  const auto from_log = [&]() -> Result<std::optional<Move>> {
+    WEFT_TRY(ByteView bytes, context.read_up_to(position, kMoveReadBytes));
+    auto read = decode_move(bytes, position);
+    if (!read && bytes.size() == kMoveReadBytes) {
+      WEFT_TRY(bytes, context.read_up_to(position, kMaxMoveBytes));
+      read = decode_move(bytes, position);
+    }
+    return read;
+  };
+  WEFT_TRY(const auto move, store->index.at<std::optional<Move>>(
+                                position, from_log, [&](const KeptFile& kept) { return kept.move(position); }));
   if (!move || move->name != name) {
     return damaged(fmt::format("no move of ref {} at log position {}", name, position),
                    "run `weft repair`: the index is rebuilt from the log");

@@ -49,7 +49,13 @@ class Verifier {
   /// Every frame, in order: checksums, chain, sections, records; with deep every record's id and the index's answer.
   Result<void> log() {
     const std::uint64_t end = snapshot_.position();
-    auto walked = store_.segments.scan_durable({}, end, [&](const log::Frame& frame) -> Result<void> {
+    WEFT_TRY(const auto base, store_.index.base());
+    if (base && base->kept) {
+      kept_ = base->kept;
+      this->kept(deep_);
+    }
+    const log::LogPoint start = base ? base->start : log::LogPoint{};
+    auto walked = store_.segments.scan_durable(start, end, [&](const log::Frame& frame) -> Result<void> {
       ++report_.frames;
       report_.bytes += frame.header.length;
       tick(frame.header.position, end);
@@ -62,7 +68,18 @@ class Verifier {
     return {};
   }
 
+  /// What speaks for the log before its start. Deep: every byte.
+  void kept(bool deep) {
+    if (deep)
+      kept_->verify([this](const Error& error) { add(error, "refs, operations and links from before the gc"); });
+    for (const auto& pack : kept_->packs()) pack_names_.push_back({pack.name, 0});
+  }
+
   Result<void> frame(const log::Frame& frame) {
+    if (frame.header.kind == log::FrameKind::checkpoint) {
+      const auto checkpoint = decode_checkpoint(frame.payload, frame.header.position);
+      if (!checkpoint) add(checkpoint.error(), "opening the store without its index");
+    }
     if (frame.header.kind != log::FrameKind::transaction) return {};
     std::vector<std::tuple<EntryKind, Key, std::uint64_t>> entries;
     auto listed = for_each_entry(frame, [&](EntryKind kind, const Key& key, std::uint64_t position) {
@@ -89,6 +106,7 @@ class Verifier {
       if (move.previous == 0) continue;
       const auto before = snapshot_.move_name_at(move.previous);
       if (before && *before == move.name) continue;
+      if (!before && before.error().code == Code::busy) continue;  // K3: from before the log's start, not kept
       add({fmt::format("the move of ref {} at log position {} does not lead to the one before it", move.name,
                        move.position),
            fmt::format("the reflog of {} before that", move.name), "take the history from another store that has it"});
@@ -252,6 +270,7 @@ class Verifier {
   bool deep_;
   const std::function<void(std::uint64_t, std::uint64_t)>& progress_;
   VerifyReport report_;
+  std::shared_ptr<const KeptFile> kept_;
   std::vector<std::pair<PackName, std::uint64_t>> pack_names_;
   std::unordered_map<Key, std::unordered_set<std::uint64_t>, IdHash> delta_places_;
   std::unordered_set<std::pair<EntryKind, Key>, KeyHash> damaged_objects_, missing_;
@@ -287,10 +306,15 @@ Result<RepairReport> Store::repair(Env env, const std::string& directory, bool a
 
   // The old index is the witness of how far the log once reached: it goes only when the log is judged.
   std::uint64_t witnessed = 0;
+  WEFT_TRY(const auto lowest, segments.lowest());
+  log::LogPoint start = lowest.value_or(log::LogPoint{});
   if (const auto bytes = read_file(env.fs, join_path(index_directory, "manifest"), 64u << 20)) {
-    if (const auto manifest = decode_manifest(*bytes)) witnessed = manifest->point.position;
+    if (const auto manifest = decode_manifest(*bytes)) {
+      witnessed = manifest->point.position;
+      if (manifest->start.position >= start.position) start = manifest->start;
+    }
   }
-  WEFT_TRY(const auto scanned, segments.scan({}, witnessed, {}));
+  WEFT_TRY(const auto scanned, segments.scan(start, witnessed, {}));
   if (scanned.end.position == 0) {
     return damaged(fmt::format("{} has no first transaction", segments.path_of(0)), "restore the file from a copy");
   }
