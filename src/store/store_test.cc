@@ -75,6 +75,36 @@ TEST_F(StoreTest, WhatWasCommittedIsThereForEveryReader) {
   }
 }
 
+/// What is put before the lock may be so much that it went into a pack; what is put within goes into the frame.
+TEST_F(StoreTest, AChangeComputedLateIsThereWhenTheRestWentIntoAPack) {
+  auto transaction = store_->begin();
+  ASSERT_TRUE(transaction);
+  for (char c = 'a'; c < 'h'; ++c) {
+    Bytes blob;  // not compressible
+    for (int i = 0; blob.size() < 900'000; ++i) blob += sha256(fmt::format("{}{}", c, i)).view();
+    ASSERT_TRUE(transaction->put(ObjectKind::blob, blob));
+  }
+  ChangeId id;
+  transaction->set_operation({.label = "commit", .author = "A <a@example.org>"});
+  transaction->set_late({"main"}, [&](Transaction& late, const auto&) -> Result<void> {
+    WEFT_TRY(id, late.put_change(change_of({}, 1, "late"), delta_of("late")));
+    RefEdit edit;
+    edit.name = "main";
+    edit.after = RefValue{Version(id), {}};
+    late.edit_ref(std::move(edit));
+    return {};
+  });
+  const auto committed = transaction->commit();
+  ASSERT_TRUE(committed) << committed.error().message;
+  EXPECT_EQ(store_->info()->packs, 1u);
+  const auto change = store_->snapshot()->change(id);
+  ASSERT_TRUE(change) << change.error().message;
+  EXPECT_EQ(change->message, "late");
+  const auto report = store_->verify(true, {});
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->clean());
+}
+
 TEST_F(StoreTest, ALostRaceNamesTheWinnerAndStoresNothing) {
   ChangeId first;
   ASSERT_TRUE(commit("main", std::nullopt, "one", &first));

@@ -553,6 +553,7 @@ Result<Committed> Transaction::commit() {
     state.packs.push_back({summary.id, summary.objects, state.pack_changes, summary.bytes});
   }
   state.pack.reset();
+  state.spilled = false;  // what is computed late goes into the frame: a pack begun now would be named by nothing
   if (state.entry_count() > kMaxFrameEntries) {
     return make_error(
         Code::invalid,

@@ -2,6 +2,9 @@
 // Guarantees cited: G3, G6, G7 (log/log.h), IX3 (store/index.h).
 #include <gtest/gtest.h>
 
+#include <iostream>
+
+#include "sabotage.h"
 #include "store_world.h"
 
 namespace weft::store {
@@ -18,16 +21,17 @@ Attempt move_of(const std::string& ref, RefEdit::Expect expect = RefEdit::Expect
 
 /// A disk and a block, for processes one after the other or (with a scheduler) beside each other.
 struct World {
-  explicit World(std::uint64_t world_seed, bool scheduled = false)
+  explicit World(std::uint64_t world_seed, bool scheduled = false, Sabotage sabotage = Sabotage::none)
       : seed(world_seed),
         fs(world_seed),
+        disk(&fs, sabotage),
         random(world_seed),
         scheduler(world_seed, clock),
         block(clock, scheduled ? &scheduler : nullptr) {
     clock.set_tick(1000);
   }
   std::unique_ptr<StoreProcess> process(std::uint32_t number = 1) {
-    auto made = std::make_unique<StoreProcess>(block, fs, clock, random, number);
+    auto made = std::make_unique<StoreProcess>(block, disk, clock, random, number);
     made->history_step = history_step;
     return made;
   }
@@ -55,6 +59,7 @@ struct World {
   std::uint64_t seed;
   std::uint64_t history_step = 0;
   SimFileSystem fs;
+  SabotagedFileSystem disk;
   FakeClock clock;
   FakeRandom random;
   SimScheduler scheduler;
@@ -97,47 +102,53 @@ struct FaultCase {
   int errnum;
   bool for_good;
   std::uint64_t history_step = 0;
+  Sabotage sabotage = Sabotage::none;
 };
+
+/// What is wrong after the n-th call failed, empty when nothing is; nothing at all when no call failed.
+std::optional<std::string> one_call_fails(const FaultCase& fault, std::uint64_t nth) {
+  World world(nth, false, fault.sabotage);
+  world.history_step = fault.history_step;
+  world.create();
+  const bool verify = nth % 4 == 1;
+  {
+    auto process = world.opened();
+    world.fs.add_fault({.calls = fault.calls, .nth = nth, .for_good = fault.for_good, .errnum = fault.errnum});
+    commits(world, *process);
+    const bool met = world.fs.fault_hits() > 0;
+    world.fs.clear_faults();
+    if (!met) {
+      for (const auto& attempt : world.journal.attempts())
+        EXPECT_EQ(attempt->outcome, Outcome::acked) << describe(*attempt);
+      return std::nullopt;
+    }
+    // The same process goes on: at most the failure still pending is met.
+    if (world.commit(*process, move_of("after")).outcome != Outcome::acked) {
+      Attempt& second = world.commit(*process, move_of("after"));
+      if (second.outcome != Outcome::acked) return describe(second);
+    }
+    const auto problems = check_store(process->store(), world.journal, {.verify = verify});
+    if (!problems.empty()) return join(problems);
+  }
+  // And so does one after power loss.
+  const auto disk = world.fs.after_crash(world.fs.operation_count(), {});
+  HeapBlock block(world.clock);
+  StoreProcess later(block, *disk, world.clock, world.random);
+  later.history_step = fault.history_step;
+  if (const auto opened = later.open(); !opened) return opened.error().message;
+  if (later.store().damage()) return later.store().damage()->message;
+  return join(check_store(later.store(), world.journal, {.power_lost = true, .verify = verify}));
+}
 
 /// Fails the n-th call for n = 1, 2, ... until a run meets no fault.
 void every_call_fails(const FaultCase& fault, std::uint64_t stride) {
   for (std::uint64_t nth = 1;; nth += stride) {
-    SCOPED_TRACE("call " + std::to_string(nth) + ", errno " + std::to_string(fault.errnum) +
-                 (fault.for_good ? ", for good" : ""));
     ASSERT_LT(nth, 100'000u);
-    World world(nth);
-    world.history_step = fault.history_step;
-    world.create();
-    {
-      auto process = world.opened();
-      world.fs.add_fault({.calls = fault.calls, .nth = nth, .for_good = fault.for_good, .errnum = fault.errnum});
-      commits(world, *process);
-      const bool met = world.fs.fault_hits() > 0;
-      world.fs.clear_faults();
-      if (!met) {
-        for (const auto& attempt : world.journal.attempts())
-          EXPECT_EQ(attempt->outcome, Outcome::acked) << describe(*attempt);
-        return;
-      }
-      // The same process goes on: at most the failure still pending is met.
-      Attempt& first = world.commit(*process, move_of("after"));
-      if (first.outcome != Outcome::acked) {
-        Attempt& second = world.commit(*process, move_of("after"));
-        ASSERT_EQ(second.outcome, Outcome::acked) << describe(second);
-      }
-      const auto problems = check_store(process->store(), world.journal, {.verify = nth % 4 == 1});
-      ASSERT_TRUE(problems.empty()) << join(problems);
-    }
-    // And so does one after power loss.
-    const auto disk = world.fs.after_crash(world.fs.operation_count(), {});
-    HeapBlock block(world.clock);
-    StoreProcess later(block, *disk, world.clock, world.random);
-    later.history_step = fault.history_step;
-    const auto opened = later.open();
-    ASSERT_TRUE(opened) << opened.error().message;
-    ASSERT_FALSE(later.store().damage()) << later.store().damage()->message;
-    const auto problems = check_store(later.store(), world.journal, {.power_lost = true, .verify = nth % 4 == 1});
-    ASSERT_TRUE(problems.empty()) << join(problems);
+    const auto wrong = one_call_fails(fault, nth);
+    if (!wrong) return;
+    ASSERT_TRUE(wrong->empty()) << "call " << nth << ", errno " << fault.errnum << (fault.for_good ? ", for good" : "")
+                                << "\n"
+                                << *wrong;
   }
 }
 
@@ -146,6 +157,26 @@ TEST(Faults, EveryWritingCallFromThereOnWithEnospc) { every_call_fails({kWriting
 TEST(Faults, EveryCallOfAnyKindOnce) { every_call_fails({kAllSimCalls, 5, false}, 3); }
 TEST(Faults, EveryWritingCallOnceWhileHistoryIsIndexed) { every_call_fails({kWritingSimCalls, 5, false, 2}, 1); }
 TEST(Faults, EveryCallOfAnyKindFromThereOn) { every_call_fails({kAllSimCalls, 5, true}, 3); }
+
+/// Canary: a store that does not listen to its disk is found out.
+TEST(Faults, FindsBugsPutInOnPurpose) {
+  struct Canary {
+    Sabotage sabotage;
+    SimCall call;
+  };
+  for (const auto& [sabotage, call] :
+       {Canary{Sabotage::flush_errors_lost, SimCall::sync}, Canary{Sabotage::write_errors_lost, SimCall::write}}) {
+    std::string found;
+    std::uint64_t nth = 1;
+    for (; found.empty(); ++nth) {
+      const auto wrong = one_call_fails({sim_calls({call}), 5, false, 0, sabotage}, nth);
+      if (!wrong) break;
+      found = *wrong;
+    }
+    EXPECT_FALSE(found.empty()) << "failing calls do not show: " << describe(sabotage);
+    std::cout << describe(sabotage) << ": call " << nth - 1 << ": " << found << "\n";
+  }
+}
 
 /// Making and opening a store on a failing disk: an error, and afterwards it can be made.
 TEST(Faults, CreatingFailsCleanly) {

@@ -206,6 +206,10 @@ class Checker {
       problem(describe(attempt) + (there ? " is there, but not listed" : " is listed, but not there"));
     }
     const bool present = attempt.late ? listed : there;
+    if (attempt.settled && *attempt.settled != present) {
+      problem(describe(attempt) + (present ? " came back, having been gone" : " was there") +
+              " after an earlier loss of power" + (present ? "" : ", and is gone"));
+    }
     if (outcome == Attempt::Outcome::acked && !present) problem(describe(attempt) + " was acknowledged and is gone");
     if (outcome == Attempt::Outcome::acked && attempt.late && !there) problem(describe(attempt) + " lost its change");
     if (outcome == Attempt::Outcome::refused && present) problem(describe(attempt) + " was refused and is there");

@@ -71,8 +71,10 @@ struct Attempt {
   Code code = Code::internal;
   std::string message;
   std::vector<bool> moved;
-  std::optional<ChangeId> late_parent;   ///< of the last computation
-  std::string winner;                    ///< of a refusal
+  std::optional<ChangeId> late_parent;  ///< of the last computation
+  std::string winner;                   ///< of a refusal
+  /// After a loss of power: whether it is there, for good.
+  std::optional<bool> settled;
   std::size_t operations_when_told = 0;  ///< recorded by the file system when the author learned the outcome
 };
 

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <exception>
 
 namespace weft {
@@ -220,12 +221,23 @@ void SimProcess::pass(const char* name) {
 
 Result<std::unique_ptr<SharedControl>> SimProcess::open_control(const SharedControlOptions& options) {
   auto& memory = block_.memory_;
+  constexpr std::int64_t kLookAgainNs = 100'000;
+  std::atomic<std::uint32_t> nobody_wakes_us = 0;
+  while (block_.initialising_) {
+    WEFT_CHECK(block_.scheduler_ != nullptr && block_.scheduler_->inside());
+    block_.scheduler_->wait(nobody_wakes_us, 0, kLookAgainNs);
+  }
   if (memory && (memory->size != options.size || memory->layout != options.layout)) memory.reset();
   if (memory) return std::unique_ptr<SharedControl>(std::make_unique<HeapControl>(block_, *this, memory));
   auto fresh = std::make_shared<HeapBlock::Memory>(options.size, options.layout);
   auto control = std::make_unique<HeapControl>(block_, *this, fresh);
+  struct Alone {
+    explicit Alone(bool& flag) : flag_(flag) { flag_ = true; }
+    ~Alone() { flag_ = false; }
+    bool& flag_;
+  } const alone(block_.initialising_);
   WEFT_DO(options.initialise(*control));
-  WEFT_CHECK(!memory);  // the first to open a block does so alone
+  WEFT_CHECK(!memory);
   memory = fresh;
   return std::unique_ptr<SharedControl>(std::move(control));
 }

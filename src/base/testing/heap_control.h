@@ -31,6 +31,8 @@ class HeapBlock {
   /// Power loss: the next to open begins with a new block.
   void reboot() { memory_.reset(); }
   bool exists() const { return memory_ != nullptr; }
+  /// Somebody is making the block right now; others wait for that.
+  bool initialising() const { return initialising_; }
 
   /// How often each point was passed, by any process.
   const std::map<std::string, std::uint64_t, std::less<>>& points() const { return points_; }
@@ -45,6 +47,7 @@ class HeapBlock {
   FakeClock& clock_;
   SimScheduler* scheduler_;
   std::shared_ptr<Memory> memory_;
+  bool initialising_ = false;
   std::map<std::string, std::uint64_t, std::less<>> points_;
   /// Goes with the control that holds the token; a token is also dead when its process was killed.
   struct Life {

@@ -141,7 +141,12 @@ class SimReplay {
     } else if (crash_.kind == SimCrash::Kind::torn) {
       // Some of it may have reached the disk before the error.
       for (const std::size_t i : pending) {
-        if (random_.chance(2)) apply_torn(operations_[i]);
+        if (!random_.chance(2)) continue;
+        if (operations_[i].kind == SimOperationKind::write) {
+          apply_torn(operations_[i]);
+        } else {
+          apply(operations_[i]);  // a size is there or not
+        }
       }
     }
   }

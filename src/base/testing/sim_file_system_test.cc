@@ -327,6 +327,24 @@ TEST(SimFileSystem, AFailedSyncKeepsOrDropsTheDirtyBytes) {  // D4
   EXPECT_TRUE(evicted);
 }
 
+/// A size change is pending like a write, but cannot be torn: it is there or not.
+TEST(SimFileSystem, AFailedSyncBehindASizeChangeLeavesTheOldSizeOrTheNew) {  // D4
+  std::set<std::size_t> sizes;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    SimFileSystem fs(seed);
+    const auto file = durable_file(fs, "a", Bytes(2000, 'x'));
+    ok(file->set_size(700));
+    fs.add_fault({.calls = sim_calls({SimCall::sync})});
+    EXPECT_FALSE(file->sync());
+    for (std::uint64_t crash = 0; crash < 16; ++crash) {
+      const Bytes left = fs.after_crash(fs.operation_count(), torn(crash))->content("a");
+      EXPECT_TRUE(left == Bytes(2000, 'x') || left == Bytes(700, 'x')) << left.size();
+      sizes.insert(left.size());
+    }
+  }
+  EXPECT_EQ(sizes, (std::set<std::size_t>{700, 2000}));
+}
+
 TEST(SimFileSystem, AFailedWriteMayGetThroughInPart) {
   std::set<std::uint64_t> sizes;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
