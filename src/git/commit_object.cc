@@ -10,6 +10,8 @@ namespace {
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 /// One value of extra holds no more than about this.
 constexpr std::size_t kOddTreesBytes = 16u << 20;
+constexpr std::string_view kTargetTree = "tree";
+constexpr std::string_view kTargetBlob = "blob";
 constexpr std::int32_t kMaxOffsetMin = 24 * 60 - 1;
 
 /// Cuts the first line (without its newline) off `text`; nullopt when no newline is left.
@@ -110,6 +112,23 @@ void fill_change(object::Change& change, const Sha1& id, const CommitObject& com
   if (rest_from_fields(change) == commit.rest) return;
   if (!headers.empty()) change.extra.pop_back();
   change.extra.emplace_back(kExtraCommit, commit.rest);
+}
+
+void fill_target(object::Change& change, const Sha1& id, bool blob) {
+  change.extra.clear();
+  change.extra.emplace_back(kExtraSha1, id.view());
+  change.extra.emplace_back(kExtraTarget, blob ? kTargetBlob : kTargetTree);
+  change.author = change.committer = object::Signature{};
+  change.author.name = change.committer.name = "git";
+  change.message = blob ? "Content of a file that a git tag names\n\n" : "Tree that a git tag names\n\n";
+  change.message +=
+      "No commit: git has it as the " + std::string(blob ? kTargetBlob : kTargetTree) + " " + id.hex() + ".\n";
+}
+
+Imported imported_kind(const object::Change& change) {
+  const auto* target = change.find_extra(kExtraTarget);
+  if (!target) return Imported::commit;
+  return *target == kTargetBlob ? Imported::blob : Imported::tree;
 }
 
 Result<Bytes> commit_bytes(const object::Change& change, const Sha1& tree, const std::vector<Sha1>& parents) {

@@ -15,6 +15,8 @@
 //   git-object   the whole object, where even the tree and parent lines are not written as git writes them
 //   git-trees    directories whose git tree cannot be made from the weft tree, or whose parent's could not (wire.h,
 //                OddTree): path and raw tree object, each with its length, one behind the other; repeated when large
+//   git-target   "tree" or "blob": the id is no commit's but that of a tree, or of a blob, that a tag names; the change
+//                has that tree, or one that holds the blob alone
 //   git-gather   20 bytes: on the helper changes that stand between a merge of more than 64 parents and the parents
 // Format: docs/FORMATS.md, "Imported changes".
 #pragma once
@@ -34,6 +36,7 @@ inline constexpr std::string_view kExtraHeaders = "git-headers";
 inline constexpr std::string_view kExtraCommit = "git-commit";
 inline constexpr std::string_view kExtraObject = "git-object";
 inline constexpr std::string_view kExtraTrees = "git-trees";
+inline constexpr std::string_view kExtraTarget = "git-target";
 inline constexpr std::string_view kExtraGather = "git-gather";
 
 /// Seconds above this (the year 2262) do not fit a Timestamp; the raw line is kept.
@@ -43,6 +46,13 @@ inline constexpr std::int64_t kMaxUnixSeconds = 9'200'000'000;
 /// holds. `parents_as_changes`: the change's parents are the commit's, one for one.
 void fill_change(object::Change& change, const Sha1& id, const CommitObject& commit, ByteView object,
                  bool parents_as_changes);
+
+/// The same for a tree (or, `blob`, a blob) that a tag names: a change without author and time that says what it is.
+void fill_target(object::Change& change, const Sha1& id, bool blob);
+
+/// What an imported change stands for in git.
+enum class Imported : std::uint8_t { commit, tree, blob };
+Imported imported_kind(const object::Change& change);
 
 /// The exact commit object of an imported change. `parents`: ids of the change's parents; ignored where the change
 /// keeps its own list. Code::invalid when the change was not imported from git.

@@ -72,6 +72,7 @@ void set_parents(object::Change& change, const std::vector<ImportedChange>& pare
 
 /// The commit under way.
 struct Converter::Current {
+  wire::TargetKind kind = wire::TargetKind::commit;
   struct Put {
     std::string path;
     TreeEntry entry;  ///< without node
@@ -109,9 +110,12 @@ Result<void> Converter::begin(const wire::Commit& message) {
   if (current_) return protocol_error("a commit inside a commit");
   auto current = std::make_unique<Current>();
   current->id = message.id;
-  current->object = Bytes(message.object);
-  if (git_object_id("commit", current->object) != message.id) return wrong_hash("commit", message.id);
-  WEFT_TRY(current->commit, parse_commit(current->object));
+  current->kind = message.kind;
+  if (message.kind == wire::TargetKind::commit) {
+    current->object = Bytes(message.object);
+    if (git_object_id("commit", current->object) != message.id) return wrong_hash("commit", message.id);
+    WEFT_TRY(current->commit, parse_commit(current->object));
+  }
   for (const auto& parent : current->commit.parents) {
     WEFT_TRY(const auto known, find(parent));
     if (!known) return protocol_error("commit " + message.id.hex() + " before its parent " + parent.hex());
@@ -326,6 +330,13 @@ Result<ChangeId> Converter::put_change(const ObjectId& tree, std::uint64_t& lamp
     const auto same = [&parent](const ImportedChange& other) { return other.change == parent.change; };
     if (std::none_of(parents.begin(), parents.end(), same)) parents.push_back(parent);
   }
+  if (current.kind != wire::TargetKind::commit) {
+    fill_target(change, current.id, current.kind == wire::TargetKind::blob);
+    set_parents(change, parents);
+    lamport = change.lamport;
+    append_odd_trees(change, current.odd_trees);
+    return sink_.put_change(change);
+  }
   const bool as_changes = parents.size() == current.parents.size() && parents.size() <= object::kMaxVersionChanges;
   fill_change(change, current.id, current.commit, current.object, as_changes);
   // A merge of more parents than a version may hold: the last ones are gathered under a change of their own, until the
@@ -356,6 +367,7 @@ Result<ChangeId> Converter::put_change(const ObjectId& tree, std::uint64_t& lamp
 
 Result<std::optional<ImportedChange>> Converter::own_change(const ObjectId& tree) {
   const Current& current = *current_;
+  if (current.kind != wire::TargetKind::commit) return std::optional<ImportedChange>();
   const auto named = named_change(current.commit);
   if (!named) return std::optional<ImportedChange>();
   const auto& reader = sink_.reader();

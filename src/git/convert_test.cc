@@ -415,9 +415,10 @@ TEST_F(Convert, TagsOfAllKinds) {
   r.git({"tag", "-a", "-m", "nested", "nested", "annotated"});
   r.git({"tag", "of-tree", commit + "^{tree}"});
   r.git({"tag", "of-blob", commit + ":a"});
-  import();
+  const auto result = import_to_memory(r.path(), sink);
+  ASSERT_TRUE(result.has_value()) << result.error().message;
   std::map<std::string, const GitRef*> refs;
-  for (const auto& ref : facts.refs) refs[ref.name] = &ref;
+  for (const auto& ref : result->facts.refs) refs[ref.name] = &ref;
   EXPECT_EQ(refs.at("refs/heads/main")->peeled.hex(), commit);
   EXPECT_TRUE(refs.at("refs/tags/light")->tags.empty());
   ASSERT_EQ(refs.at("refs/tags/annotated")->tags.size(), 1u);
@@ -427,6 +428,16 @@ TEST_F(Convert, TagsOfAllKinds) {
   EXPECT_EQ(git_object_id("tag", refs.at("refs/tags/nested")->tags[1]).hex(), r.git({"rev-parse", "annotated"}));
   EXPECT_EQ(refs.at("refs/tags/of-tree")->kind, wire::TargetKind::tree);
   EXPECT_EQ(refs.at("refs/tags/of-blob")->kind, wire::TargetKind::blob);
+  // What is no commit comes all the same, as a change of its own (GW5).
+  EXPECT_EQ(result->received.commits, 3u);
+  const auto tree = r.git({"rev-parse", "of-tree"});
+  const auto blob = r.git({"rev-parse", "of-blob"});
+  EXPECT_EQ(imported_kind(sink.change(tree)), Imported::tree);
+  EXPECT_EQ(listing(sink.objects, sink.tree(tree)), git_listing(r, commit));
+  EXPECT_EQ(imported_kind(sink.change(blob)), Imported::blob);
+  EXPECT_EQ(listing(sink.objects, sink.tree(blob)),
+            (std::map<std::string, std::string>{{"content", "100644 " + blob}}));
+  EXPECT_EQ(imported_kind(sink.change(commit)), Imported::commit);
 }
 
 TEST_F(Convert, ASecondImportBringsOnlyWhatIsNew) {

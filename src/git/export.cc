@@ -133,7 +133,7 @@ class Export {
   Result<std::vector<object::Version>> known_versions() const {
     std::vector<object::Version> known;
     for (const auto& ref : facts_.refs) {
-      if (ref.kind != wire::TargetKind::commit) continue;
+      if (ref.kind == wire::TargetKind::missing || ref.kind == wire::TargetKind::broken) continue;
       WEFT_TRY(const auto change, snapshot_.find_git_commit(store_id(ref.peeled)));
       if (change) known.emplace_back(*change);
     }
@@ -161,9 +161,15 @@ class Export {
   Result<void> plan_ref(Conversation& target, const HistoryExport& history, ExportedRef& ref, const Bytes& extra) {
     const object::Version& version = *ref.version;
     WEFT_TRY(const auto commit, history.commit_of(version.changes[0]));
+    WEFT_TRY(const bool is_target, history.is_target(version.changes[0]));
+    if (is_target && !ref.git_name.starts_with(wire::kTagRefs)) {
+      ref.action = ExportAction::skipped;
+      ref.reason = "it stands at what is no commit in git: only a tag can name that";
+      return {};
+    }
     if (commit) {
       ref.after = *commit;
-      if (ref.git_name.starts_with("refs/tags/")) {
+      if (ref.git_name.starts_with(wire::kTagRefs)) {
         const auto tags = tags_to(*commit, extra);
         for (auto tag = tags.rbegin(); tag != tags.rend(); ++tag) {
           ref.after = git_object_id("tag", *tag);
@@ -189,7 +195,7 @@ class Export {
     }
     ref.action = options_.force ? ExportAction::moved : ExportAction::diverged;
     ref.reason = "git's holds what weft's does not";
-    if (git.kind != wire::TargetKind::commit) return {};
+    if (git.kind == wire::TargetKind::missing) return {};
     WEFT_TRY(const auto change, change_of(history, git.peeled));
     if (!change) return {};
     const object::Version before(*change);
@@ -225,7 +231,10 @@ class Export {
   Result<void> find_gone(const HistoryExport& history) {
     for (const auto& git : facts_.refs) {
       const std::string name = weft_ref_name(git.name);
-      if (name.empty() || !selected(name) || git.kind != wire::TargetKind::commit) continue;
+      if (name.empty() || !selected(name) || git.kind == wire::TargetKind::missing ||
+          git.kind == wire::TargetKind::broken) {
+        continue;
+      }
       WEFT_TRY(const auto value, snapshot_.ref(name));
       if (value) continue;
       std::optional<store::RefMoveRecord> last;

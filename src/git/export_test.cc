@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <fstream>
 #include <thread>
@@ -105,6 +106,108 @@ TEST_F(Export, AnImportedHistoryComesOutBitForBit) {  // HE1, GE1
   EXPECT_EQ(again.commits, 0u);
   EXPECT_EQ(again.objects, 0u);
   EXPECT_EQ(actions(again).count(ExportAction::unchanged), again.refs.size());
+}
+
+/// Tags of every kind that name no commit.
+void make_target_tags(GitRepository& r) {
+  const auto tree = r.git({"rev-parse", "HEAD^{tree}"});
+  const auto blob = r.git({"rev-parse", "HEAD:a"});
+  const auto key = r.object("blob", "a key that no commit holds\n");
+  const auto group = r.object("tree", GitRepository::entry("100664", "f", key));
+  const auto empty = r.object("tree", "");
+  r.git({"tag", "tree-light", tree});
+  r.git({"tag", "blob-light", key});
+  r.git({"tag", "tree-odd", r.object("tree", GitRepository::entry("40000", "g", group))});
+  r.git({"tag", "tree-empty", empty});
+  r.git({"tag", "tree-of-nothing", r.object("tree", GitRepository::entry("40000", "hollow", empty))});
+  r.git({"tag", "-a", "-m", "of a tree", "tree", tree});
+  r.git({"tag", "-a", "-m", "of a tag", "tree-nested", "tree"});
+  r.git({"tag", "-a", "-m", "of a blob", "blob", blob});
+  r.git({"tag", "large", r.object("blob", std::string(3u << 20, 'x'))});
+  r.git({"tag", "signed",
+         r.object("tag", "object " + key +
+                             "\ntype blob\ntag signed\ntagger A <a@x> 1700000000 +0000\n\n"
+                             "key\n-----BEGIN PGP SIGNATURE-----\n\nabc\n-----END PGP SIGNATURE-----\n")});
+}
+
+TEST_F(Export, TagsOfTreesAndBlobsComeOutBitForBit) {  // GW5, HE4, GF2
+  two_commits();
+  make_target_tags(git());
+  auto repository = init(workspace());
+  const auto first = imported(repository, git().path());
+  EXPECT_EQ(first.skipped.size(), 0u) << first.skipped.at(0).git_name << ": " << first.skipped.at(0).reason;
+  const auto report = exported(repository, target());
+  EXPECT_EQ(report.commits, 2u);
+  GitRepository out = opened(target());
+  EXPECT_EQ(refs_of(out), refs_of(git()));
+  const auto everything = [](const GitRepository& r) {
+    return r.run({"cat-file", "--batch-all-objects", "--batch-check", "--unordered"}).out;
+  };
+  const auto lines = [](const std::string& text) {
+    std::istringstream in(text);
+    std::set<std::string> result;
+    for (std::string line; std::getline(in, line);) result.insert(line);
+    return result;
+  };
+  // Git knows the empty tree without having it.
+  auto had = lines(everything(git()));
+  EXPECT_EQ(lines(everything(out)), had);
+  EXPECT_EQ(out.run({"fsck", "--full"}).err, git().run({"fsck", "--full"}).err);
+
+  // Nothing changes a second time, in either direction; and another store reads the same out of the copy.
+  EXPECT_EQ(imported(repository, git().path()).commits, 0u);
+  EXPECT_EQ(exported(repository, target()).objects, 0u);
+  std::filesystem::create_directories(directory_.path() + "/other");
+  auto other = init(directory_.path() + "/other");
+  imported(other, target());
+  const auto mine = repository.store().snapshot().value().refs("tags/").value();
+  const auto theirs = other.store().snapshot().value().refs("tags/").value();
+  ASSERT_EQ(mine.size(), 10u);
+  ASSERT_EQ(theirs.size(), mine.size());
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    EXPECT_EQ(theirs[i].value.version, mine[i].value.version) << mine[i].name;
+    EXPECT_EQ(theirs[i].value.extra, mine[i].value.extra) << mine[i].name;
+  }
+
+  // New ones, and one that moved: only they travel.
+  git().git({"tag", "later", git().object("blob", "later\n")});
+  git().git({"tag", "-f", "blob-light", git().git({"rev-parse", "HEAD:d/b"})});
+  const auto more = imported(repository, git().path());
+  EXPECT_EQ(more.commits, 2u);
+  EXPECT_EQ(repository.store().snapshot().value().refs("tags/").value().size(), 11u);
+  const auto third = exported(repository, target());
+  EXPECT_EQ(third.commits, 0u);
+  EXPECT_EQ(out.git({"rev-parse", "later"}), git().git({"rev-parse", "later"}));
+}
+
+TEST_F(Export, WorkOnATaggedTreeBecomesACommitWithoutIt) {  // HE4
+  two_commits();
+  git().git({"tag", "tree", git().git({"rev-parse", "HEAD^{tree}"})});
+  auto repository = init(workspace());
+  imported(repository, git().path());
+  repo::SwitchRequest request;
+  for (const auto& [to, create] : {std::pair("tags/tree", false), std::pair("from-tree", true)}) {
+    request.target = to;
+    request.create = create;
+    const auto switched = repo::switch_workspace(repository, request);
+    ASSERT_TRUE(switched.has_value()) << switched.error().message;
+  }
+  // A branch cannot name a tree.
+  auto report = exported(repository, target());
+  for (const auto& ref : report.refs) {
+    if (ref.name == "from-tree") {
+      EXPECT_EQ(ref.action, ExportAction::skipped);
+    }
+  }
+  write("a", "edited\n");
+  commit(repository, "On the tree");
+  report = exported(repository, target());
+  GitRepository out = opened(target());
+  EXPECT_EQ(out.git({"rev-list", "--count", "from-tree"}), "1");
+  EXPECT_EQ(out.git({"show", "from-tree:a"}), "edited");
+  EXPECT_EQ(out.git({"show", "from-tree:d/b"}), "two");
+  fsck_strict(out);
+  EXPECT_EQ(imported(repository, target()).commits, 0u);
 }
 
 TEST_F(Export, OwnChangesBecomeTheSameCommitsEverywhere) {  // GX1, GX2
@@ -462,6 +565,55 @@ TEST_F(Export, ALockThatAKilledExportLeftIsRemovedAndNoOther) {  // RM3
     EXPECT_FALSE(std::filesystem::exists(lock));
     EXPECT_FALSE(std::filesystem::exists(target() + "/weft-export-lock"));
   }
+}
+
+TEST_F(Export, ManyRefsOfANewRepositoryAreWrittenAtOnce) {  // NR1, NR2
+  two_commits();
+  git().git({"tag", "-a", "-m", "annotated", "annotated"});
+  git().git({"tag", "-a", "-m", "nested", "nested", "annotated"});
+  auto repository = init(workspace());
+  imported(repository, git().path());
+  auto transaction = repository.store().begin().value();
+  const auto version = transaction.snapshot().ref("main").value()->version;
+  for (int i = 0; i < 300; ++i) {
+    transaction.edit_ref(repo::move_ref("many/" + std::to_string(i), std::nullopt, version));
+  }
+  transaction.edit_ref(repo::move_ref("many/7/below", std::nullopt, version));
+  transaction.set_operation({"refs", "Ada <a@x.y>", "", "", std::nullopt});
+  ASSERT_TRUE(transaction.commit().has_value());
+  const auto report =
+      exported(repository, target(), [](ExportOptions& options) { options.work_tree = true; }, Code::refused);
+  EXPECT_EQ(actions(report).count(ExportAction::refused), 1u);
+  GitRepository out = opened(target());
+  const std::string packed = read(target() + "/.git/packed-refs");
+  EXPECT_EQ(std::count(packed.begin(), packed.end(), '\n'), 1 + 300 + 2 + 2);  // header, refs, tags, what those lead to
+  EXPECT_EQ(out.git({"rev-parse", "many/299"}), out.git({"rev-parse", "main"}));
+  EXPECT_EQ(out.git({"rev-parse", "nested^{commit}"}), out.git({"rev-parse", "main"}));
+  EXPECT_EQ(out.git({"status", "--porcelain"}), "");
+  fsck_strict(out);
+  const std::string before = refs_of(out);
+  out.git({"pack-refs", "--all"});
+  EXPECT_EQ(refs_of(out), before);
+  EXPECT_EQ(read(target() + "/.git/packed-refs").find("peeled fully-peeled sorted"),
+            packed.find("peeled fully-peeled sorted"));
+}
+
+TEST_F(Export, WhatAKilledExportWasMakingIsRemovedAndNothingElse) {
+  two_commits();
+  auto repository = init(workspace());
+  imported(repository, git().path());
+  // Of a process that is gone; of one that lives; and names that only resemble it.
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(gone, &status, 0), gone);
+  const std::string mark = target() + ".weft-new-";
+  const std::string left = mark + std::to_string(gone);
+  const std::string living = mark + std::to_string(::getpid());
+  for (const auto& path : {left, living, mark + "12x", mark}) std::filesystem::create_directories(path + "/objects");
+  exported(repository, target());
+  EXPECT_FALSE(std::filesystem::exists(left));
+  for (const auto& path : {living, mark + "12x", mark}) EXPECT_TRUE(std::filesystem::exists(path)) << path;
 }
 
 TEST_F(Export, WhatIsNoGitRepositoryIsLeftAlone) {

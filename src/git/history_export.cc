@@ -5,6 +5,7 @@
 #include "git/commit_object.h"
 #include "git/export_commit.h"
 #include "repo/history.h"
+#include "tree/tree.h"
 
 namespace weft::git {
 
@@ -13,6 +14,7 @@ HistoryExport::HistoryExport(const store::Snapshot& snapshot, GitTarget& target,
 
 Result<void> HistoryExport::plan(std::vector<object::Version> wanted, std::vector<object::Version> known) {
   order_.clear();
+  planned_targets_ = 0;
   const repo::SnapshotHistory source(snapshot_);
   repo::HistoryWalk walk(source, repo::WalkOrder::causal);
   for (const auto& version : wanted) WEFT_DO(walk.from(version));
@@ -21,6 +23,9 @@ Result<void> HistoryExport::plan(std::vector<object::Version> wanted, std::vecto
     WEFT_TRY(const auto step, walk.next());
     if (!step) break;
     order_.push_back(step->id);
+    if (!step->parents.empty()) continue;
+    WEFT_TRY(const bool target, is_target(step->id));
+    if (target) ++planned_targets_;
   }
   std::reverse(order_.begin(), order_.end());
   wanted_ = std::move(wanted);
@@ -64,6 +69,8 @@ Result<bool> HistoryExport::collect_parents(const object::Change& change, std::v
   // Those of a merge of more parents than a version holds are in the change itself.
   if (change.find_extra(kExtraParents) || change.find_extra(kExtraObject)) return true;
   for (const ChangeId& parent : change.parents) {
+    WEFT_TRY(const bool target, is_target(parent));
+    if (target) continue;  // HE4
     WEFT_TRY(auto commit, commit_of(parent));
     if (!commit) {
       WEFT_TRY(const object::Change below, snapshot_.change(parent));
@@ -80,12 +87,17 @@ Result<bool> HistoryExport::collect_parents(const object::Change& change, std::v
 Result<bool> HistoryExport::export_change(const ChangeId& id) {
   WEFT_TRY(const object::Change change, snapshot_.change(id));
   const auto imported = git_id(change);
+  if (imported && imported_kind(change) != Imported::commit) return export_target(id, change, *imported);
   std::vector<Sha1> parents;
   WEFT_TRY(const bool known, collect_parents(change, parents));
   if (!known) return false;
 
   std::optional<TreePair> parent;
+  bool without_base = false;
   if (!change.parents.empty()) {
+    WEFT_TRY(without_base, is_target(change.parents[0]));
+  }
+  if (!change.parents.empty() && !without_base) {
     WEFT_TRY(const auto first, commit_of(change.parents[0]));
     if (!first) return false;
     WEFT_TRY(const auto summary, snapshot_.change_summary(change.parents[0]));
@@ -118,6 +130,35 @@ Result<bool> HistoryExport::export_change(const ChangeId& id) {
   remember_tree(id, tree);
   if (!imported) made_.emplace_back(id, commit);
   return true;
+}
+
+Result<bool> HistoryExport::export_target(const ChangeId& id, const object::Change& change, const Sha1& expected) {
+  Sha1 made;
+  if (imported_kind(change) == Imported::tree) {
+    WEFT_TRY(const OddTrees odd, odd_trees(change));
+    WEFT_TRY(made, trees_.run(change.tree, std::nullopt, &odd));
+  } else {
+    WEFT_TRY(const auto entry, tree::find_path(snapshot_, change.tree, wire::kTargetName));
+    if (!entry) return damaged("change " + id.hex() + " lacks the content of the git blob " + expected.hex());
+    WEFT_TRY(made, trees_.export_blob(std::string(wire::kTargetName), *entry));
+  }
+  if (made != expected) {  // HE1
+    return make_error(Code::damaged,
+                      "change " + id.hex() + " says that it is the git object " + expected.hex() +
+                          ", but does not give it back (" + made.hex() + ")",
+                      "run `weft verify --deep`; nothing was moved in the git repository")
+        .with("change", id.hex());
+  }
+  commits_[id] = made;
+  changes_[made] = id;
+  targets_.insert(id);
+  return true;
+}
+
+Result<bool> HistoryExport::is_target(const ChangeId& change) const {
+  if (commits_.contains(change)) return targets_.contains(change);
+  WEFT_TRY(const object::Change whole, snapshot_.change(change));
+  return git_id(whole) && imported_kind(whole) != Imported::commit;
 }
 
 Result<std::optional<Sha1>> HistoryExport::commit_of(const ChangeId& change) const {

@@ -7,6 +7,8 @@
 //        the trees that new commits build upon.
 //   HE3  Where the cache cannot say which commit a known change is, everything is computed again: the cache saves time
 //        and decides nothing.
+//   HE4  A change that stands for a tree or a blob becomes that object and no commit; a change on top of it becomes a
+//        commit without that parent.
 // Memory: about 150 bytes a change to export. Threading: one thread.
 #pragma once
 
@@ -14,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "git/export_cache.h"
@@ -29,10 +32,13 @@ class HistoryExport {
 
   /// `known`: what the target has, with all its ancestors.
   Result<void> plan(std::vector<object::Version> wanted, std::vector<object::Version> known);
-  std::size_t planned() const { return order_.size(); }
+  /// Commits, as far as is known before.
+  std::size_t planned() const { return order_.size() - planned_targets_; }
   using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
   Result<void> run(const Progress& progress);
 
+  /// Whether the change stands for a tree or a blob that a tag names (HE4).
+  Result<bool> is_target(const ChangeId& change) const;
   /// nullopt where it was not exported.
   Result<std::optional<Sha1>> commit_of(const ChangeId& change) const;
   /// Of the commits computed by run().
@@ -46,6 +52,7 @@ class HistoryExport {
   /// false: the commit of a parent is not known (HE3).
   Result<bool> run_planned(const Progress& progress);
   Result<bool> export_change(const ChangeId& id);
+  Result<bool> export_target(const ChangeId& id, const object::Change& change, const Sha1& expected);
   Result<bool> collect_parents(const object::Change& change, std::vector<Sha1>& parents);
   Result<Sha1> git_tree_of(const ChangeId& change);
   void remember_tree(const ChangeId& change, const Sha1& tree);
@@ -56,8 +63,10 @@ class HistoryExport {
   TreeExporter trees_;
   std::vector<object::Version> wanted_;
   std::vector<ChangeId> order_;
+  std::size_t planned_targets_ = 0;  ///< of `order_`, what becomes no commit
   std::unordered_map<ChangeId, Sha1, IdHash> commits_;
   std::unordered_map<Sha1, ChangeId, IdHash> changes_;
+  std::unordered_set<ChangeId, IdHash> targets_;                            ///< of `commits_`, what is none (HE4)
   std::unordered_map<ChangeId, Sha1, IdHash> git_trees_, older_git_trees_;  ///< two generations
   std::vector<ExportCache::Entry> made_;
 };

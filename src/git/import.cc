@@ -45,8 +45,9 @@ class Import {
     report_.skipped = std::move(mapping.skipped);
     report_.program = facts_.program;
     report_.head_branch = branch_ref(facts_.head);
-    report_.empty = std::none_of(facts_.refs.begin(), facts_.refs.end(),
-                                 [](const GitRef& ref) { return ref.kind == wire::TargetKind::commit; });
+    report_.empty = mapped_.empty() && std::none_of(facts_.refs.begin(), facts_.refs.end(), [](const GitRef& ref) {
+                      return ref.kind == wire::TargetKind::commit;
+                    });
     WEFT_TRY(auto tips, known_tips());
     WEFT_TRY(colocated_, is_colocated());
     report_.sparse = colocated_ && facts_.sparse;

@@ -30,18 +30,21 @@ TEST_F(Import, HistoryRefsAndTheWorkspace) {
   two_commits();
   git().git({"tag", "-a", "-m", "annotated", "v1"});
   git().git({"tag", "of-tree", "HEAD^{tree}"});
+  // No git makes such a branch.
+  git().write(".git/refs/heads/of-tree", git().git({"rev-parse", "HEAD^{tree}"}) + "\n");
   git().git({"update-ref", "refs/remotes/origin/topic", "HEAD^"});
   git().git({"symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/topic"});
   auto repository = init(workspace());
   const auto report = imported(repository, git().path());
-  EXPECT_EQ(report.commits, 2u);
+  EXPECT_EQ(report.commits, 3u);  // one of them is the tagged tree
   EXPECT_FALSE(report.empty);
   EXPECT_EQ(report.head_branch, "main");
   EXPECT_EQ(actions(report), (std::map<std::string, RefAction>{{"main", RefAction::created},
                                                                {"peer/origin/topic", RefAction::created},
+                                                               {"tags/of-tree", RefAction::created},
                                                                {"tags/v1", RefAction::created}}));
   ASSERT_EQ(report.skipped.size(), 1u);
-  EXPECT_EQ(report.skipped[0].git_name, "refs/tags/of-tree");
+  EXPECT_EQ(report.skipped[0].git_name, "refs/heads/of-tree");
 
   const auto snapshot = repository.store().snapshot().value();
   const auto main = snapshot.ref("main").value();
@@ -233,10 +236,11 @@ TEST(RefNames, GitRefsBecomeWeftRefs) {  // GF2
   }
   refs.push_back({"refs/heads/" + std::string(300, 'n'), wire::TargetKind::commit, Sha1{}, {}, Sha1{}});
   refs.push_back({"refs/tags/blob", wire::TargetKind::blob, Sha1{}, {}, Sha1{}});
+  refs.push_back({"refs/heads/blob", wire::TargetKind::blob, Sha1{}, {}, Sha1{}});
   const auto mapping = map_refs(refs);
   std::vector<std::string> names;
   for (const auto& ref : mapping.refs) names.push_back(ref.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"main", "a/b", "tags/v1", "peer/origin/main"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"main", "a/b", "tags/v1", "peer/origin/main", "tags/blob"}));
   EXPECT_EQ(mapping.skipped.size(), 6u);
   EXPECT_EQ(branch_ref("refs/heads/a/b"), "a/b");
   EXPECT_EQ(branch_ref("refs/heads/workspaces/x"), "");

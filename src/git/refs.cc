@@ -60,7 +60,8 @@ RefMapping map_refs(const std::vector<GitRef>& refs) {
     const auto skip = [&](std::string reason) { mapping.skipped.push_back({ref.name, std::move(reason)}); };
     std::string name = weft_name(ref.name);
     if (name.empty()) continue;
-    if (ref.kind != wire::TargetKind::commit) {
+    const bool target = ref.kind == wire::TargetKind::tree || ref.kind == wire::TargetKind::blob;
+    if (ref.kind != wire::TargetKind::commit && !(target && name.starts_with(kTagPrefix))) {
       skip(ref.kind == wire::TargetKind::tree     ? "it names a tree, not a commit"
            : ref.kind == wire::TargetKind::blob   ? "it names a file's content, not a commit"
            : ref.kind == wire::TargetKind::broken ? "it is broken: git cannot read it either"

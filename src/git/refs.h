@@ -7,9 +7,10 @@
 //   Anything
 //        else leaves it where it is and is reported. `peer/` refs say where somebody else's ref was last seen and
 //        follow.
-//   GF2  Refs that weft keeps for itself (workspaces/ and the like), names weft cannot have, and refs to what is no
-//   commit
-//        are left out by name.
+//   GF2  Refs that weft keeps for itself (workspaces/ and the like), names weft cannot have, and refs other than tags
+//   to
+//        what is no commit are left out by name. A tag may name a tree or a blob: it stands at a change made for that
+//        (commit_object.h, git-target).
 // Threading: functions.
 #pragma once
 

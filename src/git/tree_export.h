@@ -49,6 +49,9 @@ class TreeExporter {
   /// `odd`: of an imported change, else null. `parent`: the first parent's tree, which the target has.
   Result<Sha1> run(const ObjectId& tree, const std::optional<TreePair>& parent, const OddTrees* odd);
 
+  /// One file's content.
+  Result<Sha1> export_blob(const std::string& path, const object::TreeEntry& entry);
+
   /// Paths of directories that GE3 left out of changes that are not imported; of each change what it touched.
   std::uint64_t empty_directories() const { return empty_directories_; }
 
@@ -71,7 +74,6 @@ class TreeExporter {
   Result<std::optional<Base>> moved_base(Run& run, const NodeId& node);
   Result<Sha1> content_id(Run& run, const object::TreeEntry& entry, const object::TreeEntry* same_name,
                           const Parsed* git);
-  Result<Sha1> export_blob(const std::string& path, const object::TreeEntry& entry);
   Result<Sha1> put_tree(const std::string& path, Bytes object);
   Result<void> find_moves(Run& run);
 

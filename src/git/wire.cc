@@ -113,6 +113,7 @@ struct Encoder {
   void operator()(const Commit& m) {
     type(Type::commit);
     w.raw(m.id.view());
+    w.u8(static_cast<std::uint8_t>(m.kind));
     w.sized(m.object);
   }
   void operator()(const GoneDirectory& m) {
@@ -324,7 +325,8 @@ Message read_message(ByteReader& r) {
     case Type::commit: {
       Commit m;
       m.id = read_id<Sha1>(r);
-      m.object = r.sized(kMaxObjectBytes);
+      m.kind = read_enum(r, TargetKind::blob);
+      m.object = r.sized(m.kind == TargetKind::commit ? kMaxObjectBytes : 0);
       return m;
     }
     case Type::gone_directory:

@@ -22,6 +22,8 @@
 //   GW3  The helper never sends more than two Offers without having read the answer to the first, and answers are
 //   small:
 //        neither side can block on a full pipe while the other does too.
+//   GW5  A tree or a blob that a tag names comes like a commit without parents and without an object of its own: the
+//        difference of that tree, or of a tree that holds the blob as kTargetName, to the empty one.
 //   GW4  Every length has a named limit; a decoder accepts exactly what the encoder writes.
 // Paths are the names of a path joined by NUL: git forbids nothing else in a name, so nothing is lost or confused
 // before the receiver checks each name. Views in messages point into the frame they were decoded from. Depends on base/
@@ -32,6 +34,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -41,7 +44,7 @@
 
 namespace weft::git::wire {
 
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 inline constexpr std::size_t kMaxObjectBytes = 16u << 20;  ///< one commit, tag or tree object
 inline constexpr std::size_t kMaxFrameBytes = 17u << 20;   ///< type and payload
 inline constexpr std::size_t kMaxPathBytes = 1u << 20;
@@ -53,6 +56,11 @@ inline constexpr std::size_t kMaxTagDepth = 16;             ///< tags of tags
 inline constexpr std::size_t kMaxRefGroups = 16;            ///< places of refs that are not sent
 inline constexpr std::size_t kMaxInlineBytes = 128u << 10;  ///< blob content that travels inside its Put
 inline constexpr std::size_t kMaxDataBytes = 256u << 10;    ///< one piece of a larger blob
+
+/// Where git has its tags.
+inline constexpr std::string_view kTagRefs = "refs/tags/";
+/// The name of a blob that a tag names, in the tree that stands for it (GW5).
+inline constexpr std::string_view kTargetName = "content";
 
 /// A git object's SHA-1.
 using Sha1 = Id<struct GitTag, 20>;
@@ -106,7 +114,8 @@ struct Offer {
 };
 struct Commit {
   Sha1 id;
-  ByteView object;
+  TargetKind kind = TargetKind::commit;  ///< or tree, or blob (GW5)
+  ByteView object;                       ///< empty unless it is a commit
 };
 /// A directory of the first parent that the commit no longer has.
 struct GoneDirectory {

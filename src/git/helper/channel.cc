@@ -62,7 +62,7 @@ Result<void> Channel::send_hello() {
   return send(wire::Hello{wire::kVersion, program});
 }
 
-Result<std::vector<Sha1>> Channel::send_facts(const Repository& repository, wire::Presence presence) {
+Result<Channel::Tips> Channel::send_facts(const Repository& repository, wire::Presence presence) {
   WEFT_TRY(const Repository::Facts facts, repository.facts());
   wire::Facts message;
   message.object_format = facts.object_format;
@@ -77,7 +77,7 @@ Result<std::vector<Sha1>> Channel::send_facts(const Repository& repository, wire
   message.conversions = facts.conversions;
   WEFT_DO(send(message));
   // weft refuses these by name; reading their refs could already fail.
-  std::vector<Sha1> tips;
+  Tips tips;
   std::vector<std::string> others;
   if (facts.object_format == "sha1" && !facts.shallow && !facts.partial) {
     WEFT_TRY(others, send_refs(repository, tips));
@@ -87,7 +87,7 @@ Result<std::vector<Sha1>> Channel::send_facts(const Repository& repository, wire
   return tips;
 }
 
-Result<std::vector<std::string>> Channel::send_refs(const Repository& repository, std::vector<Sha1>& tips) {
+Result<std::vector<std::string>> Channel::send_refs(const Repository& repository, Tips& tips) {
   return repository.for_each_ref([&](const Repository::Reference& reference) -> Result<void> {
     wire::Ref message;
     message.name = reference.name;
@@ -102,7 +102,12 @@ Result<std::vector<std::string>> Channel::send_refs(const Repository& repository
     if (bytes > wire::kMaxObjectBytes) {
       return make_error(Code::invalid, "the git tag " + quoted(reference.name) + " is too large");
     }
-    if (reference.kind == wire::TargetKind::commit) tips.push_back(reference.peeled);
+    if (reference.kind == wire::TargetKind::commit) {
+      tips.commits.push_back(reference.peeled);
+    } else if (reference.name.starts_with(wire::kTagRefs) &&
+               (reference.kind == wire::TargetKind::tree || reference.kind == wire::TargetKind::blob)) {
+      tips.targets.emplace_back(reference.peeled, reference.kind);
+    }
     return send(message);
   });
 }

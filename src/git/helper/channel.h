@@ -29,13 +29,18 @@ class Channel {
   Result<void> run(const std::function<Result<void>()>& converse);
 
   Result<void> send_hello();
-  /// Facts and, where weft can use them, refs; ends with a flush. The commits that refs name.
-  Result<std::vector<Sha1>> send_facts(const Repository& repository, wire::Presence presence);
+  /// What refs name.
+  struct Tips {
+    std::vector<Sha1> commits;
+    std::vector<std::pair<Sha1, wire::TargetKind>> targets;  ///< trees and blobs, of tags (GW5)
+  };
+  /// Facts and, where weft can use them, refs; ends with a flush.
+  Result<Tips> send_facts(const Repository& repository, wire::Presence presence);
 
  private:
   static constexpr std::size_t kFlushBytes = 256u << 10;
   /// Returns where there are refs that were not sent.
-  Result<std::vector<std::string>> send_refs(const Repository& repository, std::vector<Sha1>& tips);
+  Result<std::vector<std::string>> send_refs(const Repository& repository, Tips& tips);
 
   Fd in_;
   Fd out_;

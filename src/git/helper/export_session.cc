@@ -1,6 +1,9 @@
 #include "git/helper/export_session.h"
 
 #include <filesystem>
+#include <optional>
+
+#include "git/helper/new_refs.h"
 
 namespace weft::git::helper {
 namespace {
@@ -37,7 +40,7 @@ Result<void> ExportSession::run(const std::string& path, Create create, const st
   if (repository) {
     WEFT_TRY(const auto tips, channel_.send_facts(*repository, wire::Presence::existing));
     (void)tips;
-    return serve(*repository, false);
+    return serve(*repository, Made::no);
   }
   if (repository.error().code != Code::not_found) return repository.error();
   if (!is_free(path)) {
@@ -59,10 +62,13 @@ Result<void> ExportSession::run(const std::string& path, Create create, const st
   WEFT_TRY(const Repository made, Repository::make(path, create == Create::work_tree, head));
   WEFT_TRY(const auto tips, channel_.send_facts(made, wire::Presence::created));
   (void)tips;
-  return serve(made, create == Create::work_tree);
+  return serve(made, create == Create::work_tree ? Made::work_tree : Made::bare);
 }
 
-Result<void> ExportSession::serve(const Repository& repository, bool made_work_tree) {
+Result<void> ExportSession::serve(const Repository& repository, Made made) {
+  const bool made_work_tree = made == Made::work_tree;
+  std::optional<NewRefs> fresh;
+  if (made != Made::no) fresh.emplace(repository);
   WEFT_TRY(ObjectStorage storage, ObjectStorage::open(repository));
   const RefMover mover(repository);
   while (true) {
@@ -77,13 +83,20 @@ Result<void> ExportSession::serve(const Repository& repository, bool made_work_t
       WEFT_DO(channel_.flush());
     } else if (const auto* ref = std::get_if<wire::Move>(&message)) {
       // A work tree made a moment ago is as good as weft's own.
-      WEFT_TRY(const MoveResult result,
-               mover.move(std::string(ref->name), ref->expected, ref->target, ref->own_work_tree || made_work_tree));
+      const std::string name(ref->name);
+      const Sha1 target = ref->target;
+      const bool waits = fresh && ref->expected.is_zero() && !target.is_zero() && !mover.is_head(name);
+      MoveResult result;
+      if (!waits) {
+        WEFT_TRY(result, mover.move(name, ref->expected, target, ref->own_work_tree || made_work_tree));
+      }
+      if (fresh && result.status == wire::MoveStatus::done) result = fresh->add(name, target, !waits);
       WEFT_DO(answer(result));
     } else if (const auto* branch = std::get_if<wire::Attach>(&message)) {
       WEFT_TRY(const MoveResult result, mover.attach(std::string(branch->name)));
       WEFT_DO(answer(result));
     } else if (std::holds_alternative<wire::End>(message)) {
+      if (fresh) WEFT_DO(fresh->write());
       if (made_work_tree) WEFT_DO(mover.check_out());
       WEFT_DO(channel_.send(wire::End{}));
       return channel_.flush();

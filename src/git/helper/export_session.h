@@ -21,7 +21,8 @@ class ExportSession {
   Result<void> run(const std::string& path, Create create, const std::string& head);
 
  private:
-  Result<void> serve(const Repository& repository, bool made_work_tree);
+  enum class Made : std::uint8_t { no, bare, work_tree };
+  Result<void> serve(const Repository& repository, Made made);
   Result<void> write(ObjectStorage& storage, const wire::Write& message);
   Result<void> read(const Repository& repository, const wire::Read& message);
   Result<void> answer(const MoveResult& result);

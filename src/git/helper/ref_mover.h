@@ -30,6 +30,8 @@ class RefMover {
       : repository_(repository), note_(git_repository_commondir(repository.handle())) {}
 
   Result<MoveResult> move(const std::string& name, const Sha1& expected, const Sha1& target, bool own_work_tree) const;
+  /// Whether HEAD is on that branch.
+  bool is_head(const std::string& name) const { return head_branch() == name; }
   /// HEAD names `branch` from now on, and the index is what that has.
   Result<MoveResult> attach(const std::string& branch) const;
   /// The files of a work tree that was made a moment ago.

@@ -1,7 +1,11 @@
 #include "git/helper/repository.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +13,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/host_dir.h"
 #include "git/helper/work_tree.h"
 
 namespace weft::git::helper {
@@ -145,6 +150,42 @@ Result<Repository> Repository::open(const std::string& path) {
   return result;
 }
 
+namespace {
+
+constexpr std::string_view kNewMark = ".weft-new-";
+
+/// Nothing: somebody holds it, or it is no directory.
+Fd hold(const std::string& directory) {
+  Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd = Fd();
+  return fd;
+}
+
+/// What killed runs left where they made `target`: directories of our own user with our name for them, held by nobody,
+/// of processes that are not there any more.
+void remove_leftovers(const std::string& target) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path path(target);
+  const std::string begin = path.filename().string() + std::string(kNewMark);
+  fs::directory_iterator each(path.has_parent_path() ? path.parent_path() : fs::path("."), error);
+  for (; !error && each != fs::directory_iterator(); each.increment(error)) {
+    const std::string name = each->path().filename().string();
+    if (!name.starts_with(begin)) continue;
+    const std::string digits = name.substr(begin.size());
+    if (digits.empty() || digits.size() > 9 || digits.find_first_not_of("0123456789") != std::string::npos) continue;
+    struct stat status{};
+    if (::lstat(each->path().c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid())
+      continue;
+    if (::kill(static_cast<pid_t>(std::stol(digits)), 0) == 0 || errno != ESRCH) continue;
+    if (!hold(each->path().string())) continue;
+    std::error_code ignored;  // nothing is lost but the room
+    fs::remove_all(each->path(), ignored);
+  }
+}
+
+}  // namespace
+
 Result<Repository> Repository::make(const std::string& path, bool work_tree, const std::string& head) {
   std::string target = path;
   while (target.size() > 1 && target.ends_with('/')) target.pop_back();
@@ -159,7 +200,14 @@ Result<Repository> Repository::make(const std::string& path, bool work_tree, con
     return status;
   };
   // Beside it first: a name that a killed run may have left is no obstacle to the next one.
-  const std::string beside = target + ".weft-new-" + std::to_string(getpid());
+  remove_leftovers(target);
+  const std::string beside = target + std::string(kNewMark) + std::to_string(getpid());
+  const std::filesystem::path above = std::filesystem::path(beside).parent_path();
+  std::error_code not_made;
+  if (!above.empty()) std::filesystem::create_directories(above, not_made);  // what is wrong shows below
+  // Held while it is made: by this the next run knows that it is not left over.
+  Fd held;
+  if (::mkdir(beside.c_str(), 0777) == 0) held = hold(beside);
   if (init(beside) != 0) return library_error(Code::io, "cannot make a git repository at " + weft::quoted(target));
   if (::rename(beside.c_str(), target.c_str()) != 0) {
     // Some directories (a mount point, the current one of some systems) cannot be replaced.

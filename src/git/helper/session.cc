@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <unordered_set>
 
 #include "git/helper/walk.h"
 
@@ -67,7 +68,7 @@ class Session::Sender : public DiffSink {
 Result<void> Session::run(const std::string& repository_path) {
   WEFT_DO(channel_.send_hello());
   WEFT_TRY(const Repository repository, Repository::open(repository_path));
-  WEFT_TRY(std::vector<Sha1> tips, channel_.send_facts(repository, wire::Presence::existing));
+  WEFT_TRY(Channel::Tips tips, channel_.send_facts(repository, wire::Presence::existing));
   WEFT_TRY(const wire::Message answer, channel_.next());
   const auto* request = std::get_if<wire::Request>(&answer);
   if (!request || request->version != wire::kVersion) {
@@ -75,14 +76,18 @@ Result<void> Session::run(const std::string& repository_path) {
   }
   if (request->head) {
     WEFT_TRY(const Repository::Facts facts, repository.facts());
-    if (!facts.head_commit.is_zero()) tips.push_back(facts.head_commit);
+    if (!facts.head_commit.is_zero()) tips.commits.push_back(facts.head_commit);
   }
   const auto parents = [&](const Sha1& commit) -> Result<std::vector<Sha1>> {
     WEFT_TRY(const RawObject object, repository.read(commit, GIT_OBJECT_COMMIT));
     WEFT_TRY(CommitObject parsed, parse_commit(object.bytes()));
     return std::move(parsed.parents);
   };
-  WEFT_TRY(const std::vector<Sha1> order, order_commits(tips, request->hidden, parents));
+  WEFT_TRY(std::vector<Sha1> order, order_commits(tips.commits, request->hidden, parents));
+  const std::unordered_set<Sha1, IdHash> hidden(request->hidden.begin(), request->hidden.end());
+  for (const auto& [id, kind] : tips.targets) {
+    if (!hidden.contains(id) && targets_.emplace(id, kind).second) order.push_back(id);
+  }
   WEFT_DO(channel_.send(wire::Total{order.size()}));
   WEFT_DO(send_history(repository, order));
   WEFT_DO(channel_.send(wire::End{order.size()}));
@@ -121,15 +126,35 @@ Result<void> Session::send_history(const Repository& repository, const std::vect
     std::vector<bool> has(commits.size());
     for (std::size_t i = 0; i < commits.size(); ++i) has[i] = (known->bits[i / 8] >> (i % 8) & 1) != 0;
     for (std::size_t i = 0; i < commits.size(); ++i) {
-      if (!has[i]) WEFT_DO(send_commit(repository, trees, commits[i]));
+      if (!has[i]) WEFT_DO(send_one(repository, trees, commits[i]));
     }
   }
   return {};
 }
 
+Result<void> Session::send_one(const Repository& repository, TreeDiff& trees, const Sha1& id) {
+  const auto target = targets_.find(id);
+  if (target == targets_.end()) return send_commit(repository, trees, id);
+  return send_target(repository, trees, id, target->second);
+}
+
+Result<void> Session::send_target(const Repository& repository, TreeDiff& trees, const Sha1& id,
+                                  wire::TargetKind kind) {
+  WEFT_DO(channel_.send(wire::Commit{id, kind, {}}));
+  Sender sender(*this, repository);
+  if (kind == wire::TargetKind::blob) {
+    WEFT_DO(sender.put(std::string(wire::kTargetName), {wire::kTargetName, kModeFile, id}, std::nullopt));
+  } else if (auto diffed = trees.diff({}, id, sender); !diffed) {
+    Error error = std::move(diffed).error();
+    error.message += ", in the tree " + id.hex() + ", which a tag names";
+    return error;
+  }
+  return channel_.send(wire::CommitEnd{});
+}
+
 Result<void> Session::send_commit(const Repository& repository, TreeDiff& trees, const Sha1& id) {
   WEFT_TRY(const RawObject object, repository.read(id, GIT_OBJECT_COMMIT));
-  WEFT_DO(channel_.send(wire::Commit{id, object.bytes()}));
+  WEFT_DO(channel_.send(wire::Commit{id, wire::TargetKind::commit, object.bytes()}));
   WEFT_TRY(const CommitObject commit, parse_commit(object.bytes()));
   remember_root(id, commit.tree);
   std::vector<Sha1> parent_trees;

@@ -4,6 +4,7 @@
 // Threading: one thread.
 #pragma once
 
+#include <map>
 #include <unordered_map>
 
 #include "git/helper/channel.h"
@@ -23,11 +24,14 @@ class Session {
 
   class Sender;
   Result<void> send_history(const Repository& repository, const std::vector<Sha1>& order);
+  Result<void> send_one(const Repository& repository, TreeDiff& trees, const Sha1& id);
+  Result<void> send_target(const Repository& repository, TreeDiff& trees, const Sha1& id, wire::TargetKind kind);
   Result<void> send_commit(const Repository& repository, TreeDiff& trees, const Sha1& id);
   Result<Sha1> root_tree(const Repository& repository, const Sha1& commit);
   void remember_root(const Sha1& commit, const Sha1& tree);
 
   Channel& channel_;
+  std::map<Sha1, wire::TargetKind> targets_;  ///< what is to be sent and is no commit
   wire::BlobTable<char> blobs_;
   std::unordered_map<Sha1, Sha1, IdHash> roots_,
       older_roots_;  ///< two generations: when one is full the older one goes
