@@ -7,8 +7,8 @@
 //        (unreadable, moving, no file at all) keeps the head's content and is named in the warnings (CASES C11, C13,
 //        C14).
 //   SC2  Content is read only where directory state does not know it for exactly this stat data (DS1, DS2).
-//   SC3  Nothing of a nested repository is recorded, and nothing of the head is taken for gone because of one (CASES
-//        C22).
+//   SC3  Of a nested repository (the directory with `.git` or `.weft`, and all below) nothing new is recorded; what the
+//        head has there is compared path by path, and is gone only where it is not there any more (CASES C22).
 //   SC4  What comes of a walk does not depend on how many threads shared it, nor on which was faster.
 // Threading: a Scanner belongs to one thread, and starts others for as long as a call lasts.
 #pragma once

@@ -24,6 +24,7 @@ Result<void> Walker::step(const Pending& pending) {
 
   bool gitignore = true;  // on the way to what was asked for they are simply tried
   bool weftignore = true;
+  bool nested_top = false;
   if (here.listed) {
     // Each is listed once, and but for the top by a descriptor of this walker's own.
     const auto descriptor = at_top ? DirListing::Descriptor::shared : DirListing::Descriptor::own;
@@ -32,15 +33,16 @@ Result<void> Walker::step(const Pending& pending) {
     for (std::size_t i = 0; i < listing_.size(); ++i) {
       const std::string_view name = listing_.name(i);
       if (name.front() != '.') continue;
-      here.nested = here.nested || (!at_top && is_repository_mark(name));
+      nested_top = nested_top || (!at_top && is_repository_mark(name));
       if (listing_[i].kind == FileKind::directory) continue;
       gitignore = gitignore || name == ".gitignore";
       weftignore = weftignore || name == ".weftignore";
     }
   } else if (!at_top) {
-    here.nested = here.directory.status(".git").has_value() || here.directory.status(".weft").has_value();
+    nested_top = here.directory.status(".git").has_value() || here.directory.status(".weft").has_value();
   }
-  if (here.nested) {
+  here.nested = nested_top || pending.nested;
+  if (nested_top) {
     warn(pending.path, pending.tracked()
                            ? "is a repository of its own inside: only what the head already has there is recorded"
                            : "is a repository of its own: not recorded");

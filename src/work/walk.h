@@ -71,6 +71,7 @@ struct Pending {
   IgnoreLevel::Pointer rules;
   Exclusion::Pointer excluded;  ///< where it holds, everything the head does not have is ignored (I1)
   bool inside = true;           ///< asked for, and so is everything below
+  bool nested = false;          ///< below the top of a repository of its own
 
   bool tracked() const { return head && head->kind == object::EntryKind::directory; }
 };
@@ -120,7 +121,7 @@ class Walker {
     const HostDir& directory;
     IgnoreLevel::Pointer rules;
     std::size_t state = DirectoryState::kNone;
-    bool nested = false;  ///< a repository of its own
+    bool nested = false;  ///< a repository of its own, or in one
     bool exact = false;   ///< WK2
     bool listed = false;  ///< whole, not only what was asked for
   };
@@ -148,7 +149,7 @@ class Walker {
   bool is_clean(const Here& here, const Child& child);
 
   Result<void> visit(const Here& here, const Child& child);
-  Result<void> visit_missing(const Here& here, const Child& child, const std::string& path);
+  Result<void> visit_missing(const Child& child, const std::string& path);
   Result<void> visit_tracked(const Here& here, const Child& child, std::string path);
   Result<void> visit_untracked(const Here& here, const Child& child, std::string path);
   Result<void> compare(const Here& here, const Child& child, std::string path, const object::TreeEntry& head);

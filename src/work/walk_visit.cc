@@ -43,7 +43,7 @@ Result<void> Walker::visit(const Here& here, const Child& child) {
       return head.kind == EntryKind::directory ? gone(path, head, false) : Result<void>();
     }
   }
-  if (!child.on_disk) return visit_missing(here, child, path);
+  if (!child.on_disk) return visit_missing(child, path);
   if (!child.tracked && is_temporary_name(child.name)) {
     if (in_.options.list_ignored) out_.ignored.push_back(std::move(path));
     forget(child);
@@ -51,7 +51,7 @@ Result<void> Walker::visit(const Here& here, const Child& child) {
   }
   if (is_file_or_link(child.kind) && !child.looked_at && !child.ignored) {
     const auto found = here.directory.status(child.name);
-    if (!found && is_missing(found.error())) return visit_missing(here, child, path);
+    if (!found && is_missing(found.error())) return visit_missing(child, path);
     if (!found) {
       warn(std::move(path), "cannot be looked at (" + found.error().message + ")");
       return {};
@@ -69,12 +69,11 @@ Result<void> Walker::visit(const Here& here, const Child& child) {
   return visit_untracked(here, seen, std::move(path));
 }
 
-Result<void> Walker::visit_missing(const Here& here, const Child& child, const std::string& path) {
+Result<void> Walker::visit_missing(const Child& child, const std::string& path) {
   if (!child.tracked) {
     forget(child);
     return {};
   }
-  if (here.nested) return {};  // SC3
   forget(child);
   return gone(path, head_of(child), true);
 }
@@ -88,7 +87,8 @@ void Walker::put_off(const Here& here, const Child& child, std::string path, std
                     .inode = child.inode,
                     .rules = here.rules,
                     .excluded = std::move(excluded),
-                    .inside = inside});
+                    .inside = inside,
+                    .nested = here.nested});
 }
 
 Result<void> Walker::visit_tracked(const Here& here, const Child& child, std::string path) {
@@ -102,10 +102,10 @@ Result<void> Walker::visit_tracked(const Here& here, const Child& child, std::st
       check_submodule(here, child, path);
       return {};
     }
-    if (head.kind != EntryKind::directory && is_ignored(here, path, true)) {
+    if (head.kind != EntryKind::directory && (here.nested || is_ignored(here, path, true))) {
       // The file is gone, and what took its place is not ours to look into.
       forget(child);
-      if (in_.options.list_ignored) out_.ignored.push_back(path + "/");
+      if (in_.options.list_ignored && !here.nested) out_.ignored.push_back(path + "/");
       return gone(path, head, true);
     }
     auto excluded = Exclusion::of(here.pending.excluded, path, here.rules);

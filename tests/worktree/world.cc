@@ -104,10 +104,7 @@ class Expectation {
       const std::string path = child_of(directory, name);
       const Thing* const before = find(head_, path);
       const Thing* const now = find(disk_, path);
-      if (now == nullptr) {
-        if (nested) keep_head(path);
-        continue;
-      }
+      if (now == nullptr) continue;
       if (before == nullptr && nested) continue;
       const bool tracked_directory = before != nullptr && before->kind == Thing::directory;
       const bool ignored = name.ends_with(".ign");
@@ -115,9 +112,9 @@ class Expectation {
       if (now->kind == Thing::other) {
         if (before != nullptr) keep_head(path);
       } else if (now->kind == Thing::directory) {
-        if (!tracked_directory && (now->repository || ignored)) continue;
+        if (!tracked_directory && (now->repository || ignored || nested)) continue;
         out_[path] = Thing{};
-        walk(path, now->repository);
+        walk(path, nested || now->repository);
       } else {
         out_[path] = *now;
       }
