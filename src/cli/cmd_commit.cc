@@ -4,6 +4,7 @@
 // while its editor is open leaves nothing behind but the text (CASES C1).
 #include "cli/commit_message.h"
 #include "cli/git_path.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/text.h"
 #include "cli/work_output.h"
@@ -15,6 +16,8 @@
 namespace weft::cli {
 
 namespace {
+
+constexpr std::string_view kInterrupted = "weft: interrupted: nothing was recorded\n";
 
 struct CommitOptions {
   std::vector<std::string> messages;
@@ -155,7 +158,10 @@ Result<int> cmd_commit(Invocation& invocation) {
   }
   Progress progress(invocation, "recording");
   request.progress = [&](std::uint64_t names, std::uint64_t) { progress.update(names, 0); };
+  std::optional<InterruptNotice> interrupt(kInterrupted);
+  request.settling = [&](bool yes) { interrupt->put_off(yes); };
   auto result = repo::commit(repository, request);
+  interrupt.reset();
   progress.clear();
   if (!result) return keep_message(invocation, message, std::move(result).error());
   forget_message(invocation, message);

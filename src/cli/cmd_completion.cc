@@ -11,9 +11,9 @@ Result<int> cmd_completion(Invocation& invocation) {
   Options options("completion", "Prints a script that completes weft's commands, options and names in your shell.");
   options.positional("bash|zsh|fish", shell, "the shell", true);
   options.footer(
-      "bash: source <(weft completion bash), in ~/.bashrc\n"
-      "zsh:  source <(weft completion zsh), in ~/.zshrc behind compinit\n"
-      "fish: weft completion fish | source, in ~/.config/fish/config.fish\n"
+      "  bash: source <(weft completion bash), in ~/.bashrc\n"
+      "  zsh:  source <(weft completion zsh), in ~/.zshrc behind compinit\n"
+      "  fish: weft completion fish | source, in ~/.config/fish/config.fish\n"
       "An installed weft brings these scripts along, and nothing needs to be done.");
   WEFT_DO(options.parse(invocation));
   const std::string_view script = completion_script(shell);

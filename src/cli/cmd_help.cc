@@ -25,7 +25,7 @@ constexpr Section kSections[] = {
     {"look at history", {"log", "show", "ls", "cat"}},
     {"bring work together", {"land", "switch", "workspace add", "workspace list", "workspace rm"}},
     {"name versions", {"ref list", "ref set", "ref delete", "ref log"}},
-    {"go back", {"undo", "redo", "op log"}},
+    {"go back", {"undo", "redo", "op log", "op show", "op restore"}},
     {"care for the store", {"info", "verify", "repair"}},
 };
 

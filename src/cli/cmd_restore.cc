@@ -30,7 +30,14 @@ Result<int> cmd_restore(Invocation& invocation) {
     return 0;
   }
   show_warnings(invocation, result.report.warnings);
-  report(invocation, "restored " + counted(result.report.written + result.report.removed, "file") + "\n");
+  const std::uint64_t files = result.report.written + result.report.removed;
+  if (!result.operation) {
+    report(invocation, "nothing to restore: the files are as they should be\n");
+  } else if (files == 0) {
+    report(invocation, "restored directories; no file differed\n");
+  } else {
+    report(invocation, "restored " + counted(files, "file") + "\n");
+  }
   return 0;
 }
 

@@ -1,7 +1,9 @@
 // show: changes, and what they did; and contents by id.
 
+#include <functional>
 #include <utility>
 
+#include "cli/combined_patch.h"
 #include "cli/format.h"
 #include "cli/output.h"
 #include "cli/patch.h"
@@ -81,6 +83,10 @@ class Shower {
 
   Result<void> show(const ChangeId& id) {
     WEFT_TRY(const auto change, snapshot_.change(id));
+    if (change.parents.size() > 1 && !options_.parent && !options_.each_parent && !wants_json(invocation_) &&
+        (patch_.form == PatchOptions::Form::patch || patch_.also_patch)) {
+      return show_merge(id, change);
+    }
     WEFT_TRY(const auto parents, parents_to_compare(change, options_));
     for (const auto parent : parents) WEFT_DO(show(id, change, parent, parents.size() > 1));
     return {};
@@ -94,6 +100,35 @@ class Shower {
   }
 
  private:
+  Result<std::string> head_text(const ChangeId& id, const object::Change& change) {
+    if (!format_ || format_->spaced()) separate();
+    any_ = true;
+    if (!format_) return change_text(invocation_, snapshot_, id, change, names_);
+    WEFT_TRY(std::string text, format_->text(invocation_, snapshot_, id, change, names_));
+    if (!format_->empty() && !text.ends_with('\n')) text += '\n';
+    return text;
+  }
+
+  /// A patch, with a blank line in front of it if there is anything.
+  std::function<void(std::string_view)> patch_printer() const {
+    return [this, first = true](std::string_view shown) mutable {
+      if (std::exchange(first, false) && !(format_ && format_->empty())) print(invocation_, "\n");
+      print(invocation_, shown);
+    };
+  }
+
+  /// What the merge made that no parent had; a stat is against the first.
+  Result<void> show_merge(const ChangeId& id, const object::Change& change) {
+    WEFT_TRY(const std::string text, head_text(id, change));
+    print(invocation_, text);
+    if (patch_.form != PatchOptions::Form::patch) {
+      PatchOptions stat = patch_;
+      stat.also_patch = false;
+      WEFT_DO(write_change_patch(invocation_, snapshot_, change, stat, 1, patch_printer()));
+    }
+    return write_combined_patch(invocation_, snapshot_, change, patch_, patch_printer());
+  }
+
   Result<void> show(const ChangeId& id, const object::Change& change, std::size_t parent, bool several) {
     if (wants_json(invocation_)) {
       any_ = true;
@@ -101,25 +136,13 @@ class Shower {
       list_.add(json);
       return {};
     }
-    if (!format_ || format_->spaced()) separate();
-    any_ = true;
-    std::string text;
-    if (format_) {
-      WEFT_TRY(text, format_->text(invocation_, snapshot_, id, change, names_));
-      if (!format_->empty() && !text.ends_with('\n')) text += '\n';
-    } else {
-      text = change_text(invocation_, snapshot_, id, change, names_);
-    }
+    WEFT_TRY(std::string text, head_text(id, change));
     if (several) {
       WEFT_TRY(const auto from, repo::short_id(snapshot_, object::ObjectKind::change, change.parents[parent - 1]));
       text += paint(invocation_, Style::heading, "from parent " + std::to_string(parent) + ", " + from) + "\n";
     }
     print(invocation_, text);
-    bool first = true;
-    return write_change_patch(invocation_, snapshot_, change, patch_, parent, [&](std::string_view shown) {
-      if (std::exchange(first, false) && !(format_ && format_->empty())) print(invocation_, "\n");
-      print(invocation_, shown);
-    });
+    return write_change_patch(invocation_, snapshot_, change, patch_, parent, patch_printer());
   }
 
   Invocation& invocation_;
@@ -136,7 +159,7 @@ class Shower {
 
 Result<int> cmd_show(Invocation& invocation) {
   ShowOptions show;
-  Options options("show", "Shows changes and what they did to their first parent's files.");
+  Options options("show", "Shows changes and what they did; of a merge, what none of its parents had.");
   show.typed.declare(options, "VERSION|PATH",
                      "what to show (`@` without any), also `blob:ID`, `tree:ID`, `node:ID`; only these paths of it");
   show.flags.declare(options);

@@ -83,7 +83,10 @@ Result<int> cmd_status(Invocation& invocation) {
   std::erase(scan.paths, std::string());
   if (scan.paths.size() != typed.size()) scan.paths.clear();  // the top was named: everything
   scan.max_new_file_bytes = repo::max_new_file_bytes(repository);
+  Progress progress(invocation, "looking at files");
+  scan.progress = [&](std::uint64_t names, std::uint64_t) { progress.update(names, 0); };
   WEFT_TRY(const auto status, work::status(files.tree(), snapshot, tree, scan));
+  progress.clear();
   WEFT_TRY(const auto relation, relation_of(snapshot, workspace));
   const auto standing = repo::require_files_at_head(repository, state, workspace);
   const int code = exit_code && !status.entries.empty() ? 1 : 0;

@@ -29,6 +29,7 @@ Result<int> run_undo(Invocation& invocation, repo::UndoRequest request) {
                     .set(request.redo ? "redid" : "undid",
                          Json::object().set("operation", result.undone.id.hex()).set("label", result.undone.label))
                     .set("how", by_change ? "inverse_change" : "moved_refs")
+                    .set("sent", result.sent)
                     .set("change", result.change ? Json(result.change->hex()) : Json(nullptr))
                     .set("advanced", by_change ? Json(result.advanced) : Json(nullptr))
                     .set("moves", json_ref_moves(result.moves))
@@ -43,7 +44,8 @@ Result<int> run_undo(Invocation& invocation, repo::UndoRequest request) {
   if (by_change) {
     WEFT_TRY(const auto id, short_change(repository, *result.change));
     report(invocation, std::string(request.redo ? "took back " : "undid ") + what + " by the inverse change " +
-                           paint(invocation, Style::id, id) + ": others have moved on from it\n");
+                           paint(invocation, Style::id, id) +
+                           (result.sent ? ": it was sent to others already\n" : ": others have moved on from it\n"));
   } else {
     report(invocation, std::string(request.redo ? "took back " : "undid ") + what + "\n");
     WEFT_TRY(const auto snapshot, repository.store().snapshot());

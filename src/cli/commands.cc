@@ -29,6 +29,8 @@ namespace weft::cli {
   X("undo", cmd_undo, "take back an operation")                                       \
   X("redo", cmd_redo, "take back an undo")                                            \
   X("op log", cmd_op_log, "list operations, newest first")                            \
+  X("op show", cmd_op_show, "show an operation and what it did")                      \
+  X("op restore", cmd_op_restore, "set refs back to how they stood at an operation")  \
   X("config get", cmd_config_get, "print a setting")                                  \
   X("config set", cmd_config_set, "set a value in your configuration")                \
   X("config unset", cmd_config_unset, "take a value out of your configuration")       \

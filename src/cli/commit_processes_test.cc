@@ -1,4 +1,5 @@
 // Commits by real processes: killed in the editor (CASES C1), many at once in one checkout (C2), beside readers (C4).
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +88,31 @@ TEST_F(CommitProcesses, C1KilledInTheEditorLeavesNothingInTheWay) {
   EXPECT_TRUE(history().empty());
   EXPECT_EQ(run({"commit", "-m", "After"}), 0) << errors_;
   EXPECT_EQ(history().size(), 1U);
+  EXPECT_EQ(run({"verify", "--deep"}), 0) << errors_;
+}
+
+TEST_F(CommitProcesses, InterruptedWhileItReadsItSaysThatNothingWasRecorded) {
+  write("a", "1");
+  write("large", "");
+  fs::resize_file((dir_ / "w") + "/large", std::uint64_t{4} << 30);
+  const std::string said = dir_ / "said";
+  const pid_t child = start([&] {
+    const int fd = ::open(said.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ::dup2(fd, STDERR_FILENO);
+    return run({"commit", "-m", "Long", "--max-new-file-size", "0"});
+  });
+  // Somewhere in the large file: reading it takes seconds.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ASSERT_EQ(::kill(child, SIGINT), 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGINT);  // 130 for a shell
+  std::ifstream file(said);
+  EXPECT_EQ((std::string{std::istreambuf_iterator<char>(file), {}}), "weft: interrupted: nothing was recorded\n");
+  EXPECT_TRUE(history().empty());
+  fs::remove((dir_ / "w") + "/large");
+  EXPECT_EQ(run({"commit", "-m", "After"}), 0) << errors_;
   EXPECT_EQ(run({"verify", "--deep"}), 0) << errors_;
 }
 

@@ -20,6 +20,8 @@ struct Meaning {
 constexpr Meaning kMeanings[] = {
     {"op log", "--ref", "NAME", WordKind::ref},
     {"op log", "--workspace", "NAME", WordKind::workspace},
+    {"op log", "--author", "TEXT", WordKind::author},
+    {"op log", "--agent", "NAME", WordKind::nothing},
     {"workspace rm", "", "NAME", WordKind::workspace},
     {"workspace add", "", "NAME", WordKind::nothing},
     {"ref set", "", "NAME", WordKind::ref},

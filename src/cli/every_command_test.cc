@@ -415,6 +415,31 @@ const std::map<std::string, Scene>& scenes() {
           stage.ok({"-w", "nobody"});
           stage.fails({"-n", "-1"}, 2);
           stage.ok({"--ref", "no..name"});
+          stage.ok({"--author", "ANN", "--since", "2 days ago"});
+          stage.ok({"--agent", "nobody"});
+          stage.ok({"--until", "2001-01-01"});
+          stage.fails({"--since", "no date"}, 2);
+        }}},
+      {"op show",
+       {{},
+        true,
+        [](Stage& stage) {
+          stage.ok({});
+          stage.ok({"--stat"});
+          stage.fails({"ffffffff"});
+          stage.fails({"main"});
+        }}},
+      {"op restore",
+       {{"ffffffff"},
+        true,
+        [](Stage& stage) {
+          const std::string listed = stage.machine.ok({"op", "log", "-n", "3"});
+          const std::string third = listed.substr(listed.rfind('\n', listed.size() - 2) + 1, 12);
+          stage.ok({"--dry-run", third});
+          stage.ok({third});
+          stage.fails({"ffffffff"});
+          stage.fails({"main"});
+          stage.fails({}, 2);
         }}},
       {"config set",
        {{"user.name", "Ann"},

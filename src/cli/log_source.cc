@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "object/change_head.h"
+
 namespace weft::cli {
 namespace {
 
@@ -145,7 +147,7 @@ Result<std::optional<LogEntry>> LogSource::next_entry() {
     if (!wanted) continue;
     if (leaping_ && order_ == repo::WalkOrder::topological) lamports_.emplace(at->id, at->lamport);
     if (entry.shown && !filter_.empty()) {
-      WEFT_TRY(const auto change, snapshot_.change(entry.id));
+      WEFT_TRY(const auto change, object::read_change_head(snapshot_, entry.id));
       entry.shown = filter_.passes(change);
       const bool too_old = filter_.since_ns && change.committer.time.unix_ns < *filter_.since_ns;
       too_old_ = too_old ? too_old_ + 1 : 0;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/text.h"
+#include "object/change_head.h"
 
 namespace weft::cli {
 namespace {
@@ -85,7 +86,7 @@ Result<void> LogPrinter::add_patches(const LogEntry& entry, const object::Change
 }
 
 Result<void> LogPrinter::print_entry(const LogEntry& entry) {
-  WEFT_TRY(const auto change, snapshot_.change(entry.id));
+  WEFT_TRY(const auto change, object::read_change_head(snapshot_, entry.id));
   if (wants_json(invocation_)) {
     Json json = json_change(entry.id, change, names_);
     if (!entry.paths.empty()) json.set("path", entry.paths.front());

@@ -49,14 +49,16 @@ Result<void> print_move(Invocation& invocation, const store::Snapshot& snapshot,
   return {};
 }
 
+Json json_move(const store::Operation::Move& move) {
+  return Json::object()
+      .set("ref", move.ref)
+      .set("before", json_value(move.before))
+      .set("after", json_value(move.after));
+}
+
 Json json_operation(Invocation& invocation, const store::Operation& operation) {
   Json moves = Json::array();
-  for (const auto& move : operation.moves) {
-    moves.push(Json::object()
-                   .set("ref", move.ref)
-                   .set("before", json_value(move.before))
-                   .set("after", json_value(move.after)));
-  }
+  for (const auto& move : operation.moves) moves.push(json_move(move));
   Json out = Json::object();
   out.set("id", operation.id.hex())
       .set("time", json_time(local(invocation, operation.time_ns)))

@@ -22,6 +22,8 @@ Result<void> print_move(Invocation& invocation, const store::Snapshot& snapshot,
 
 /// {"id", "time", "label", "author", "workspace", "agent"?, "undoes"?, "moves": [{"ref", "before", "after"}]}
 Json json_operation(Invocation& invocation, const store::Operation& operation);
+/// {"ref", "before", "after"}
+Json json_move(const store::Operation::Move& move);
 /// "3f09... 2026-11-30 09:37 default  commit: Fix it", with -v one line a moved ref under it.
 Result<std::string> operation_text(Invocation& invocation, const store::Snapshot& snapshot,
                                    const store::Operation& operation);

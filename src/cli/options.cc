@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 #include <variant>
 
 #include "cli/command.h"
@@ -362,6 +363,58 @@ Result<void> Options::parse(Invocation& invocation) {
   return state_->place(std::move(words));
 }
 
+namespace {
+
+/// Columns of a help text.
+constexpr std::size_t kHelpWidth = 80;
+
+/// Where `text` is to be cut so that it fits: at the last blank that leaves no word too long, or not at all.
+std::size_t cut_at(std::string_view text, std::size_t width) {
+  if (text.size() <= width) return text.size();
+  const std::size_t blank = text.rfind(' ', width);
+  return blank != std::string_view::npos && blank > 0 ? blank : std::min(text.find(' '), text.size());
+}
+
+/// The text behind `left`, in lines that begin at column `indent`.
+std::string wrapped(std::string left, std::string_view text, std::size_t indent) {
+  std::string out;
+  while (true) {
+    const std::size_t newline = left.rfind('\n');  // what is too long for its column has a line of its own
+    const std::size_t column = left.size() - (newline == std::string::npos ? 0 : newline + 1);
+    const std::size_t cut = cut_at(text, kHelpWidth > column ? kHelpWidth - column : 1);
+    out += left;
+    out += text.substr(0, cut);
+    out += '\n';
+    if (cut >= text.size()) return out;
+    text.remove_prefix(cut + 1);
+    left = std::string(indent, ' ');
+  }
+}
+
+/// Paragraphs are wrapped, lines that begin with blanks are as they are; ends with one newline.
+std::string footer_text(std::string_view footer) {
+  std::string out, paragraph;
+  const auto end_paragraph = [&] {
+    if (!paragraph.empty()) out += wrapped("", std::exchange(paragraph, {}), 0);
+  };
+  while (footer.ends_with('\n')) footer.remove_suffix(1);
+  while (!footer.empty()) {
+    const std::size_t end = std::min(footer.find('\n'), footer.size());
+    const std::string_view line = footer.substr(0, end);
+    if (line.empty() || line.starts_with(' ')) {
+      end_paragraph();
+      out.append(line).append("\n");
+    } else {
+      paragraph.append(paragraph.empty() ? "" : " ").append(line);
+    }
+    footer.remove_prefix(std::min(end + 1, footer.size()));
+  }
+  end_paragraph();
+  return out;
+}
+
+}  // namespace
+
 std::string Options::help() const {
   std::string out = "usage: weft " + state_->name;
   if (!state_->options.empty()) out += " [OPTIONS]";
@@ -369,22 +422,23 @@ std::string Options::help() const {
     const std::string shown = positional.name + (positional.many != nullptr ? "..." : "");
     out += positional.required ? " " + shown : " [" + shown + "]";
   }
-  out += "\n\n" + state_->summary + "\n";
+  out += "\n\n" + wrapped("", state_->summary, 0);
   if (!state_->positionals.empty()) {
     out += "\narguments:\n";
     for (const auto& positional : state_->positionals) {
-      out += pad("  " + positional.name, kHelpColumn) + positional.help + "\n";
+      out += wrapped(pad("  " + positional.name, kHelpColumn), positional.help, kHelpColumn);
     }
   }
   if (!state_->options.empty()) {
     out += "\noptions:\n";
     for (const auto& option : state_->options) {
-      out += pad(option_left(option.letter, option.name, option.metavar), kHelpColumn) + option.help + "\n";
+      out +=
+          wrapped(pad(option_left(option.letter, option.name, option.metavar), kHelpColumn), option.help, kHelpColumn);
     }
   }
   out += "\n";
   out += common_help();
-  if (!state_->footer.empty()) out += "\n" + state_->footer + "\n";
+  if (!state_->footer.empty()) out += "\n" + footer_text(state_->footer);
   return out;
 }
 

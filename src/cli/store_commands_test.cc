@@ -76,7 +76,45 @@ TEST(StoreGolden, OperationLog) {
   transcript.weft({"op", "log", "-w", "nobody"});
   transcript.weft({"op", "log", "--json", "-n", "1"});
   transcript.weft({"op", "log", "--json-lines", "-n", "1"});
+  transcript.weft({"op", "log", "--author", "ANN", "-n", "1"});
+  transcript.weft({"op", "log", "--author", "nobody"});
+  transcript.weft({"op", "show"});
+  transcript.weft({"op", "show", "--json"});
   transcript.expect("op_log");
+}
+
+TEST(StoreGolden, OperationRestore) {
+  Machine machine;
+  machine.ok({"init"});
+  machine.write("a", "one\n");
+  machine.ok({"commit", "-m", "One"});
+  const std::string listed = machine.ok({"op", "log", "-n", "1"});
+  const std::string one = listed.substr(0, listed.find(' '));
+  machine.write("a", "one\ntwo\n");
+  machine.ok({"commit", "-m", "Two"});
+  machine.ok({"ref", "set", "tags/v1", "main"});
+  Transcript transcript(machine);
+  transcript.weft({"op", "show", one, "-p"});
+  transcript.weft({"op", "restore", one, "--dry-run"});
+  transcript.weft({"op", "restore", one, "--dry-run", "--json"});
+  transcript.weft({"op", "restore", one});
+  transcript.weft({"op", "restore", one});
+  transcript.weft({"status"});
+  transcript.weft({"op", "log", "-v", "-n", "1"});
+  transcript.weft({"op", "show"});
+  transcript.weft({"undo"});
+  transcript.weft({"op", "show", one});
+  transcript.weft({"op", "restore", "--before", one, "--json"});
+  transcript.weft({"undo"});
+  transcript.say("another workspace moves what would go back");
+  machine.ok({"workspace", "add", "other"});
+  const std::string home = std::exchange(machine.directory_, machine.dir() / "other");
+  machine.write("b", "b\n");
+  machine.ok({"commit", "-m", "Beside"});
+  machine.directory_ = home;
+  transcript.weft({"op", "restore", one});
+  transcript.weft({"op", "restore", "--all", one});
+  transcript.expect("op_restore");
 }
 
 TEST(StoreGolden, InfoVerifyRepair) {
@@ -127,6 +165,12 @@ std::string section(const std::string& document, const std::string& command) {
   const std::size_t at = document.find("\n### " + command + "\n");
   if (at == std::string::npos) return {};
   return document.substr(at, document.find("\n### ", at + 1) - at);
+}
+
+std::string oldest_operation(Machine& machine) {
+  const std::string all = machine.ok({"op", "log"});
+  const std::size_t last = all.rfind('\n', all.size() - 2);
+  return all.substr(last + 1, 12);
 }
 
 // Every key a command prints is in its section of docs/JSON.md, and every output is one whole envelope.
@@ -206,6 +250,8 @@ TEST(Json, EveryCommandPrintsWhatTheDocumentSays) {
   check("ref log", {"ref", "log", "x"});
   check("ref delete", {"ref", "delete", "x"});
   check("op log", {"op", "log"});
+  check("op show", {"op", "show"});
+  check("op restore", {"op", "restore", "--all", "--dry-run", oldest_operation(machine)});
   check("info", {"info"});
   check("verify", {"verify", "--deep"});
   check("repair", {"repair"});

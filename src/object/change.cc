@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "object/change_head.h"
 
 namespace weft::object {
 
@@ -303,8 +304,9 @@ Bytes encode_change(const Change& change) {
   return out;
 }
 
-Result<Change> decode_change(ByteView encoded) {
-  ByteReader reader(encoded);
+namespace {
+
+Result<Change> read_head(ByteReader& reader) {
   WEFT_TRY(ChangeSummary summary, read_summary(reader));
   Change change;
   change.parents = std::move(summary.parents);
@@ -330,6 +332,24 @@ Result<Change> decode_change(ByteView encoded) {
     change.extra.emplace_back(std::move(key), reader.sized(kMaxExtraValueBytes));
   }
   if (!reader.ok()) return change_damaged("its extra headers are cut off or exceed a limit");
+  return change;
+}
+
+}  // namespace
+
+Result<Change> decode_change_head(ByteView encoded) {
+  ByteReader reader(encoded);
+  return read_head(reader);
+}
+
+Result<Change> read_change_head(const ObjectReader& reader, const ChangeId& id) {
+  WEFT_TRY(const Bytes bytes, reader.read(ObjectKind::change, id));
+  return decode_change_head(bytes);
+}
+
+Result<Change> decode_change(ByteView encoded) {
+  ByteReader reader(encoded);
+  WEFT_TRY(Change change, read_head(reader));
   WEFT_TRY(change.ops, read_ops(reader));
   if (!reader.at_end()) return change_damaged(fmt::format("bytes follow its last op, from byte {}", reader.position()));
   if (const auto possible = check_change(change); !possible) return change_damaged(possible.error().message);

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "base/hash.h"
+#include "object/change_head.h"
 #include "object/testing/sample_changes.h"
 
 namespace weft::object {
@@ -191,6 +192,32 @@ TEST(Change, DerivedChangesCarryNoOps) {
   encoded.back() = 1;  // one op
   encoded += '\x07' + Bytes(32, 'c');
   EXPECT_EQ(decode_change(encoded).error().code, Code::damaged);
+}
+
+// A log of a few lines must not decode thousands of ops: the head is all but them, and ops are not even looked at.
+TEST(Change, TheHeadIsAllButTheOps) {
+  Change change = one_file_edit();
+  change.extra.emplace_back("key", "value");
+  const Bytes small = encode_change(change);
+  const std::vector<Op> ops = change.ops;
+  for (int i = 0; i < 5000; ++i) change.ops.insert(change.ops.end(), ops.begin(), ops.end());
+  const Bytes large = encode_change(change);
+  Change expected = change;
+  expected.ops.clear();
+  EXPECT_EQ(decode_change_head(large).value(), expected);
+  EXPECT_EQ(decode_change_head(small).value(), expected);
+  // Wherever the head is cut it is damage; behind it nothing is asked for.
+  const std::size_t ops_begin = small.size() - [&] {
+    Change without = change;
+    without.ops = ops;
+    const std::size_t whole = encode_change(without).size();
+    without.ops.clear();
+    return whole - encode_change(without).size();
+  }() - 1;  // their number
+  EXPECT_EQ(decode_change_head(ByteView(large).substr(0, ops_begin)).value(), expected);
+  for (std::size_t length = 0; length < ops_begin; ++length) {
+    EXPECT_EQ(decode_change_head(ByteView(small).substr(0, length)).error().code, Code::damaged) << length;
+  }
 }
 
 // Counts that the bytes at hand cannot hold are refused before memory is taken for them.

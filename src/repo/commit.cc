@@ -110,8 +110,10 @@ Result<Attempt> try_commit(Repository& repository, const WorkspaceFiles& files, 
   // A remark: it fails nothing (CASES C23).
   auto alike = work::find_lookalikes(transaction.reader(), change.tree, recorded.status);
   if (alike) recorded.status.warnings.insert(recorded.status.warnings.end(), alike->begin(), alike->end());
+  if (request.settling) request.settling(true);
   const auto committed = transaction.commit();
   if (!committed) {
+    if (request.settling) request.settling(false);
     if (committed.error().code == Code::lost_race && detail(committed.error(), "ref") == head_ref) {
       return Attempt{std::nullopt, committed.error()};
     }

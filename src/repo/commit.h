@@ -29,6 +29,8 @@ struct CommitRequest {
   bool allow_empty = false;
   /// Now and then, on this thread: names looked at and bytes read so far.
   std::function<void(std::uint64_t names, std::uint64_t bytes)> progress = {};
+  /// True: all is read, and from now on the change may become durable. False: a race was lost, it begins again.
+  std::function<void(bool)> settling = {};
   /// New files above this are left out unless they are named in `paths`; absent: as record.max-new-file-size says.
   std::optional<std::uint64_t> max_new_file_bytes = std::nullopt;
 };

@@ -19,6 +19,7 @@ constexpr std::size_t kMaxPathsNamed = 10'000;
 constexpr std::uint64_t kMaxPaths = 100'000;
 constexpr std::uint64_t kMaxPathBytes = 1u << 20;
 constexpr std::size_t kRefDigits = 16;
+constexpr int kMaxSameRescues = 1000;
 constexpr std::size_t kNamedInMessage = 10;
 
 /// Whether the entries at `path` are the same in both trees (also: absent in both).
@@ -225,6 +226,14 @@ Result<Overwrite> prepare_overwrite(Repository& repository, store::Transaction& 
   }
   WEFT_TRY(const ChangeId id, put_recorded(transaction, at_tree, change));
   out.rescue = {std::string(kRescuePrefix) + workspace.name + "/" + id.hex().substr(0, kRefDigits), id};
+  // Equal edits rescued twice by one tick of the clock are one change; each operation has a ref of its own to take
+  // back.
+  for (int more = 2; more <= kMaxSameRescues; ++more) {
+    WEFT_TRY(const auto taken, snapshot.ref(out.rescue.ref));
+    if (!taken) break;
+    out.rescue.ref =
+        std::string(kRescuePrefix) + workspace.name + "/" + id.hex().substr(0, kRefDigits) + "-" + std::to_string(more);
+  }
   transaction.edit_ref(move_ref(out.rescue.ref, std::nullopt, Version(id)));
   return out;
 }

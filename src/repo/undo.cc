@@ -17,11 +17,10 @@ namespace {
 constexpr std::size_t kMaxOperations = 100'000;
 /// How long a chain of undos of undos may get before its origin is no longer looked for.
 constexpr int kMaxChain = 10'000;
-constexpr std::size_t kMinDigits = 4;
 constexpr std::size_t kShownDigits = 8;
 constexpr std::string_view kWorkspacePrefix = "workspaces/";
-
-bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
+constexpr std::string_view kListLabel = "commit --changes: ";
+constexpr std::string_view kLandLabel = "land ";
 
 bool same_version(const std::optional<store::RefValue>& a, const std::optional<store::RefValue>& b) {
   return a.has_value() == b.has_value() && (!a || a->version == b->version);
@@ -33,27 +32,6 @@ Error nothing_to(bool redo) {
                            "all operations")
               : make_error(Code::refused, "there is nothing to undo in this workspace",
                            "`weft op log` lists all operations; `weft undo OPERATION` undoes any of them");
-}
-
-Result<store::Operation> find_named(const store::Snapshot& snapshot, const std::string& text) {
-  if (text.size() < kMinDigits || text.size() > 2 * TransactionId::kSize || !is_hex(text)) {
-    return make_error(Code::invalid, quoted(text) + " is no operation",
-                      "give its id or at least the first 4 digits of it (weft op log)");
-  }
-  WEFT_TRY(const auto found, snapshot.find_operation_prefix(text, 2));
-  if (found.empty()) {
-    return make_error(Code::not_found, "there is no operation " + quoted(text), "`weft op log` lists them")
-        .with("operation", text);
-  }
-  if (found.size() > 1) {
-    return make_error(Code::ambiguous, quoted(text) + " is the beginning of several operations", "give more digits")
-        .with("candidate", found[0].hex())
-        .with("candidate", found[1].hex());
-  }
-  WEFT_TRY(auto operation, snapshot.operation(found.front()));
-  if (!operation)
-    return make_error(Code::not_found, "there is no operation " + quoted(text), "`weft op log` lists them");
-  return *std::move(operation);
 }
 
 Result<store::Operation> find_default(const store::Snapshot& snapshot, std::string_view workspace, bool redo) {
@@ -95,22 +73,10 @@ class Undoer {
 
   /// nullopt: a race was lost.
   Result<std::optional<UndoResult>> attempt() {
-    const Context& context = repository_.context();
-    const auto& location = repository_.location();
-    record_.reset();
-    if (location) record_ = read_files_record(context.env.fs, repository_.files_path(location->name));
-    WEFT_TRY(auto transaction, repository_.store().begin());
+    WEFT_TRY(auto transaction, begin(!request_.operation));
     const store::Snapshot& snapshot = transaction.snapshot();
-    workspace_.reset();
-    if (auto workspace = repository_.workspace_in(snapshot)) {
-      workspace_ = *std::move(workspace);
-      WEFT_TRY(state_, files_state(snapshot, *workspace_, record_));
-    } else if (!request_.operation) {
-      return std::move(workspace).error();
-    }
-    result_ = {};
     if (request_.operation) {
-      WEFT_TRY(result_.undone, find_named(snapshot, *request_.operation));
+      WEFT_TRY(result_.undone, find_operation(snapshot, *request_.operation));
     } else {
       WEFT_TRY(result_.undone, find_default(snapshot, workspace_->name, request_.redo));
     }
@@ -122,10 +88,95 @@ class Undoer {
       return make_error(Code::refused, "that operation moved no ref", "there is nothing to take back");
     WEFT_TRY(origin_, origin_of(snapshot, result_.undone));
     WEFT_TRY(const bool standing, all_stand(snapshot));
-    return standing ? move_back(transaction) : invert(transaction);
+    if (standing) {
+      WEFT_TRY(result_.sent, made_and_sent(snapshot));
+    }
+    if (!standing) {
+      WEFT_TRY(only_own_head_, head_goes_forward(snapshot));
+    }
+    return (standing && !result_.sent) || only_own_head_ ? move_back(transaction) : invert(transaction);
+  }
+
+  /// `op restore`: nullopt: a race was lost.
+  Result<std::optional<OpRestored>> attempt_restore(const OpRestoreRequest& request) {
+    WEFT_TRY(auto transaction, begin(!request.everything));
+    const store::Snapshot& snapshot = transaction.snapshot();
+    OpRestored out;
+    WEFT_TRY(out.target, find_operation(snapshot, request.operation));
+    WEFT_TRY(out.past, past_refs(snapshot, {out.target, request.before, workspace_ ? workspace_->name : std::string(),
+                                            request.everything}));
+    if (out.past.refs.empty() || request.dry_run) return std::optional(std::move(out));
+    if (!request.everything) WEFT_DO(refuse_others_moves(out));
+    own_label_ =
+        std::string("op restore ") + (request.before ? "--before " : "") + out.target.id.hex().substr(0, kShownDigits);
+    origin_.label = *own_label_;
+    for (const auto& ref : out.past.refs) result_.undone.moves.push_back({ref.name, ref.then, ref.now});
+    WEFT_TRY(out.done, move_back(transaction));
+    if (!out.done) return std::optional<OpRestored>();
+    return std::optional(std::move(out));
   }
 
  private:
+  /// Looks at the workspace, and at where its files stand, before the transaction sees its refs.
+  Result<store::Transaction> begin(bool needs_workspace) {
+    const auto& location = repository_.location();
+    record_.reset();
+    if (location) record_ = read_files_record(repository_.context().env.fs, repository_.files_path(location->name));
+    WEFT_TRY(auto transaction, repository_.store().begin());
+    workspace_.reset();
+    if (auto workspace = repository_.workspace_in(transaction.snapshot())) {
+      workspace_ = *std::move(workspace);
+      WEFT_TRY(state_, files_state(transaction.snapshot(), *workspace_, record_));
+    } else if (needs_workspace) {
+      return std::move(workspace).error();
+    }
+    result_ = {};
+    return transaction;
+  }
+
+  static Result<void> refuse_others_moves(const OpRestored& restored) {
+    Error error;
+    std::string list;
+    for (const auto& ref : restored.past.refs) {
+      if (ref.others.empty()) continue;
+      const auto& last = ref.others.front();
+      list += (list.empty() ? "" : ", ") + ref.name + " (" + last.label + ", by " +
+              (last.workspace.empty() ? "no workspace" : "workspace " + last.workspace) + ")";
+      error.details.emplace_back("ref", ref.name);
+      error.details.emplace_back("operation", last.id.hex());
+    }
+    if (list.empty()) return {};
+    error.code = Code::refused;
+    error.message = "others moved since what would go back: " + list;
+    error.hint = "`weft undo OPERATION` takes back single operations of yours; --all takes back theirs as well";
+    return error;
+  }
+
+  /// UN-4: whether the operation made a change that was sent since.
+  Result<bool> made_and_sent(const store::Snapshot& snapshot) const {
+    for (const auto& move : result_.undone.moves) {
+      if (!move.after || move.after->version.changes.size() != 1 || is_private(move.ref)) continue;
+      WEFT_TRY(const auto summary, snapshot.change_summary(move.after->version.changes.front()));
+      const auto& parents = summary.parents;
+      const std::vector<ChangeId> before = move.before ? move.before->version.changes : std::vector<ChangeId>();
+      // Anything else moved refs to what was there before.
+      const bool made = std::all_of(before.begin(), before.end(), [&](const ChangeId& id) {
+        return std::find(parents.begin(), parents.end(), id) != parents.end();
+      });
+      if (!made || before.empty() != parents.empty() || !records_changes(origin_.label)) continue;
+      WEFT_TRY(const bool sent, was_sent(snapshot, result_.undone, move.after->version));
+      if (sent) return true;
+    }
+    return false;
+  }
+
+  static bool is_private(std::string_view ref) {
+    return ref.starts_with(kKeptPrefix) || ref.starts_with(kRescuePrefix);
+  }
+  static bool records_changes(std::string_view label) {
+    return label.starts_with(kCommitLabel) || label.starts_with(kListLabel) || label.starts_with(kLandLabel);
+  }
+
   Result<bool> all_stand(const store::Snapshot& snapshot) {
     for (const auto& move : result_.undone.moves) {
       WEFT_TRY(const auto now, snapshot.ref(move.ref));
@@ -134,13 +185,35 @@ class Undoer {
     return true;
   }
 
-  std::string label() const { return std::string(request_.redo ? kRedoLabel : kUndoLabel) + subject_of(origin_.label); }
+  std::string_view verb() const { return own_label_ ? "op restore" : request_.redo ? "redo" : "undo"; }
+
+  std::string label() const {
+    if (own_label_) return *own_label_;
+    return std::string(request_.redo ? kRedoLabel : kUndoLabel) + subject_of(origin_.label);
+  }
 
   void set_operation(store::Transaction& transaction) {
     auto info = operation_info(repository_.context(), label(), workspace_ ? workspace_->name : std::string(),
                                author_text(repository_.context()));
-    info.undoes = result_.undone.id;
+    if (!own_label_) info.undoes = result_.undone.id;
     transaction.set_operation(std::move(info));
+  }
+
+  /// Whether the head of this workspace stands where the operation left it and taking that back leads it on to changes
+  /// above it (the redo of a commit or a landing). Recording the same again as a change of its own would make a second
+  /// edit of what others' changes among them did.
+  Result<bool> head_goes_forward(const store::Snapshot& snapshot) const {
+    if (!workspace_) return false;
+    const store::Operation::Move* head = nullptr;
+    for (const auto& move : result_.undone.moves) {
+      if (is_private(move.ref)) return false;
+      if (is_own_head(move.ref)) head = &move;
+    }
+    if (head == nullptr || !head->before || !head->after || head->after->version != workspace_->head ||
+        head->before->version == head->after->version) {
+      return false;
+    }
+    return is_ancestor(snapshot, head->after->version, head->before->version);
   }
 
   bool is_own_head(const std::string& ref) const { return workspace_ && ref == workspace_ref(workspace_->name); }
@@ -267,8 +340,7 @@ class Undoer {
       if (rescued) blocking.edited.push_back(path);
       return rescued;
     });
-    if (!blocking.untracked.empty())
-      return refuse_in_the_way({{}, blocking.untracked}, request_.redo ? "redo" : "undo");
+    if (!blocking.untracked.empty()) return refuse_in_the_way({{}, blocking.untracked}, verb());
     if (blocking.edited.empty()) return {};
     std::vector<std::string> paths = blocking.edited;
     for (const work::StatusEntry& entry : status.entries) {
@@ -282,8 +354,8 @@ class Undoer {
   /// True: with `paths_alone`, there is nothing to do.
   Result<bool> rescue_files(store::Transaction& transaction, const std::vector<std::string>& paths,
                             const ObjectId& target, const OverwriteOptions& options) {
-    WEFT_TRY(auto overwrite, prepare_overwrite(repository_, transaction, *workspace_, state_, *files_, paths, target,
-                                               request_.redo ? "redo" : "undo", options));
+    WEFT_TRY(auto overwrite,
+             prepare_overwrite(repository_, transaction, *workspace_, state_, *files_, paths, target, verb(), options));
     from_tree_ = overwrite.from;
     if (!overwrite.nothing) result_.rescue = std::move(overwrite.rescue);
     return overwrite.nothing;
@@ -344,7 +416,7 @@ class Undoer {
 
   /// The refs went back, and the files did not follow (all the way): again would undo another operation.
   Error not_brought(Error error, const FilesPlan& plan) const {
-    error.message += std::string("; the ") + (request_.redo ? "redo" : "undo") + " itself is recorded, as operation " +
+    error.message += "; the " + std::string(verb()) + " itself is recorded, as operation " +
                      result_.operation.hex().substr(0, kShownDigits);
     const std::string finish =
         plan.paths_alone ? "weft restore --from " + plan.rescue->hex() + " PATHS" : std::string("weft switch @");
@@ -412,9 +484,13 @@ class Undoer {
   Result<std::optional<UndoResult>> move_back(store::Transaction& transaction) {
     const store::Snapshot& snapshot = transaction.snapshot();
     WEFT_TRY(FilesPlan plan, plan_files(transaction));
-    WEFT_TRY(const Directories directories, plan_directories(snapshot));
+    Directories directories;
+    if (!only_own_head_) {
+      WEFT_TRY(directories, plan_directories(snapshot));
+    }
     WEFT_DO(prepare_files(transaction, plan));
     for (const auto& move : result_.undone.moves) {
+      if (only_own_head_ && !is_own_head(move.ref)) continue;
       store::RefEdit edit;
       edit.name = move.ref;
       edit.expect = move.after ? store::RefEdit::Expect::exactly : store::RefEdit::Expect::absent;
@@ -430,6 +506,7 @@ class Undoer {
     if (const auto brought = bring_files(plan); !brought) return not_brought(brought.error(), plan);
     WEFT_DO(bring_directories(directories));
     note_other_workspaces();
+    if (only_own_head_) note_refs_left_behind();
     return std::optional(std::move(result_));
   }
 
@@ -534,8 +611,8 @@ class Undoer {
     for (const auto& move : result_.undone.moves) {
       if (is_own_head(move.ref) || !move.after || !check_movable_ref(move.ref)) continue;
       if (result_.advanced && move.ref == result_.follow) continue;
-      result_.notes.push_back(quoted(move.ref) + " was not moved: the inverse reaches it with the next `weft land " +
-                              move.ref + "`");
+      result_.notes.push_back(quoted(move.ref) + " was not moved: " + (only_own_head_ ? "this" : "the inverse") +
+                              " reaches it with the next `weft land " + move.ref + "`");
     }
   }
 
@@ -550,8 +627,10 @@ class Undoer {
   std::optional<FilesRecord> record_;  ///< state_ is what it says
   FilesState state_;
   store::Operation origin_;
+  std::optional<std::string> own_label_;  ///< of an operation that undoes no other
   std::optional<WorkspaceFiles> files_;
   ObjectId from_tree_;
+  bool only_own_head_ = false;  ///< the other refs moved on
   UndoResult result_;
 };
 
@@ -586,6 +665,16 @@ Result<UndoResult> undo(Repository& repository, const UndoRequest& request) {
     if (undone) return *std::move(undone);
   }
   return make_error(Code::lost_race, "the refs of that operation were moved by others all the time", "try again");
+}
+
+Result<OpRestored> restore_operation(Repository& repository, const OpRestoreRequest& request) {
+  UndoRequest undo_request;
+  undo_request.progress = request.progress;
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    WEFT_TRY(auto restored, Undoer(repository, undo_request).attempt_restore(request));
+    if (restored) return *std::move(restored);
+  }
+  return make_error(Code::lost_race, "the refs that would go back were moved by others all the time", "try again");
 }
 
 }  // namespace weft::repo

@@ -527,13 +527,15 @@ TEST_F(VerbsTest, RedoOfALandingWhoseRefMovedOnBringsItsContentBack) {  // UN-1,
   const auto later = committed("Later in x", "x");
   EXPECT_TRUE(later.advanced);
   const auto redone = undone("w", true);
-  EXPECT_EQ(redone.how, UndoResult::How::inverse_change);
+  // The head alone goes forward again, to the merge itself: the same recorded once more would edit x's files as w.
+  EXPECT_EQ(redone.how, UndoResult::How::moved_refs);
   EXPECT_EQ(redone.notes,
-            (std::vector<std::string>{"main was not moved: the inverse reaches it with the next `weft land "
-                                      "main`"}));
+            (std::vector<std::string>{"main was not moved: this reaches it with the next `weft land main`"}));
   EXPECT_EQ(read("w/a"), "w");
   EXPECT_EQ(read("w/b"), "x");
   EXPECT_EQ(ref("main"), Version(*later.change));
+  EXPECT_EQ(land(repository, {std::nullopt, {}, std::nullopt})->how, LandResult::How::merged);
+  EXPECT_EQ(read("w/c"), "x");
 }
 
 TEST_F(VerbsTest, UndoOfASwitchKeepsEditsItDoesNotRecord) {  // RE-1
