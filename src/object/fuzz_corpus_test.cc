@@ -103,6 +103,19 @@ Inputs pack_inputs() {
     const Bytes content(kLargeBlobBytes + 2 * kMinCompressedBytes, 'b');
     EXPECT_TRUE(writer.add(ObjectKind::blob, sha256(content), content).has_value());
   });
+  pack("groups", [](PackWriter& writer) {
+    GroupEncoder encoder;
+    const Bytes newest = Bytes(300, 'n') + "1", older = Bytes(300, 'n') + "0", oldest = "x" + Bytes(200, 'n');
+    const std::vector<ObjectId> ids{sha256(newest), sha256("small"), sha256(older), sha256(oldest)};
+    const std::vector<std::uint64_t> sizes{newest.size(), 5, older.size(), oldest.size()};
+    const std::span<const ObjectId> all_ids(ids);
+    const std::span<const std::uint64_t> all_sizes(sizes);
+    const Bytes first = encoder.compress(newest + "small", {}, 3).value();
+    const Bytes second = encoder.compress(older + oldest, newest, 3).value();
+    const auto base = writer.add_group({ObjectKind::blob, all_ids.first(2), all_sizes.first(2), first});
+    EXPECT_TRUE(base.has_value());
+    EXPECT_TRUE(writer.add_group({ObjectKind::blob, all_ids.last(2), all_sizes.last(2), second, *base, 0}).has_value());
+  });
   return inputs;
 }
 

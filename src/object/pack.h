@@ -12,6 +12,7 @@
 //       latter. Nothing read from an unverified table is trusted: every offset is checked, every record names its
 //       object.
 //   P4  An object is there at most once.
+//   P5  Objects of a group (group.h) share one offset.
 // Threading: a PackReader may be used by many threads; a PackWriter by one.
 // Format: docs/FORMATS.md, "Pack".
 #pragma once
@@ -19,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/env.h"
@@ -53,6 +55,17 @@ class PackWriter {
   Result<void> add(ObjectKind kind, const ObjectId& id, ByteView bytes);
   /// The same with its record, as RecordCodec::encode makes it; of less than kLargeBlobBytes.
   Result<void> add_encoded(ObjectKind kind, const ObjectId& id, std::uint64_t raw_size, ByteView record);
+  /// Several objects as one group (group.h); all new, sizes and ids as in `head`, compressed by a GroupEncoder. A base
+  /// is named by where it lies (0: none). Where the group lies is returned.
+  struct Group {
+    ObjectKind kind = ObjectKind::blob;
+    std::span<const ObjectId> ids;
+    std::span<const std::uint64_t> sizes;
+    ByteView stored;
+    std::uint64_t base_offset = 0;
+    std::uint32_t base_member = 0;
+  };
+  Result<std::uint64_t> add_group(const Group& group);
   /// A blob of any size, hashed on the way (P2). If the source fails, the pack is as it was and can be gone on with.
   Result<ObjectWriter::StoredBlob> add_blob(ByteSource& source);
 

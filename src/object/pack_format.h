@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/file_system.h"
+#include "object/group.h"
 #include "object/pack.h"
 
 namespace weft::object {
@@ -77,7 +78,11 @@ class PackBytes {
   virtual Result<std::size_t> read_some_at(std::uint64_t offset, std::span<char> out) const = 0;
   /// Where the records end.
   virtual std::uint64_t end() const = 0;
+  /// What readers of groups share; may be null.
+  virtual GroupCache* groups() const { return nullptr; }
 };
+/// Up to `size` bytes at `offset`, none of them behind the records; damaged when there are none.
+Result<Bytes> read_bounded(const PackBytes& bytes, std::uint64_t offset, std::uint64_t size);
 
 /// Header of an object that lies as blocks.
 inline constexpr std::size_t kBlocksHeadBytes = 1 + 1 + ObjectId::kSize + 8 + 8 + 8;
@@ -95,9 +100,11 @@ struct PackedObject {
   std::uint64_t stored_size = 0;    ///< with the blocks' headers
   std::uint64_t stored_offset = 0;  ///< in the pack
   std::uint64_t checksum = 0;       ///< of a record
+  std::size_t group_members = 0;    ///< how many lie in its group, with it; 0: it is in none
+  std::uint64_t group_offset = 0;   ///< of its group; `stored` is then the group's
   std::uint64_t end() const { return stored_offset + stored_size; }
 };
-/// What lies at `offset`, which may be anything.
+/// What lies at `offset`, which may be anything. A group is given as a whole, without an id: see read_group().
 Result<PackedObject> inspect_packed(const PackBytes& bytes, std::uint64_t offset);
 /// The same, and it must be this object.
 Result<PackedObject> inspect_packed(const PackBytes& bytes, std::uint64_t offset, ObjectKind kind, const ObjectId& id);

@@ -22,17 +22,6 @@ Error object_damaged(const PackedObject& object, std::string_view problem) {
                  "other objects are unaffected; `weft verify --deep` lists what needs this one");
 }
 
-/// Up to `size` bytes at `offset`, none of them behind the records.
-Result<Bytes> read_bounded(const PackBytes& bytes, std::uint64_t offset, std::uint64_t size) {
-  if (offset < kPackHeaderBytes || offset >= bytes.end()) {
-    return damaged(fmt::format("there is no object at {} in a pack whose objects end at {}", offset, bytes.end()));
-  }
-  Bytes out(std::min(size, bytes.end() - offset), '\0');
-  WEFT_TRY(const std::size_t got, bytes.read_some_at(offset, out));
-  if (got != out.size()) return damaged(fmt::format("a pack ends at {}, inside its objects", offset + got));
-  return out;
-}
-
 Result<PackedObject> decode_blocks_head(ByteView bytes, std::uint64_t offset) {
   ByteReader reader(bytes);
   const std::uint8_t kind = reader.u8();
@@ -51,6 +40,20 @@ Result<PackedObject> decode_blocks_head(ByteView bytes, std::uint64_t offset) {
   return object;
 }
 
+Result<Bytes> read_member(const PackBytes& bytes, const PackedObject& object) {
+  auto group = read_group(bytes, object.group_offset);
+  if (!group) {
+    if (group.error().code != Code::damaged) return std::move(group).error();
+    return object_damaged(object, group.error().message);
+  }
+  const auto member = (*group)->head.find(object.id);
+  if (!member || (*group)->head.kind != object.kind) {
+    return damaged(fmt::format("at {} in a pack lies a group without {} {}", object.group_offset, name(object.kind),
+                               object.id.hex()));
+  }
+  return Bytes((*group)->member(*member));
+}
+
 /// The content of one object as a stream.
 class PackedSource final : public ByteSource {
  public:
@@ -63,11 +66,15 @@ class PackedSource final : public ByteSource {
 
   Result<std::size_t> read(std::span<char> out) override {
     if (taken_ == buffer_.size()) {
-      if (raw_left_ == 0) {
+      if (object_.form == Stored::group && next_ == object_.stored_offset) {
+        WEFT_DO(fill());  // also where the head, which is not checked yet, says that it is empty
+        if (buffer_.empty()) return std::size_t{0};
+      } else if (raw_left_ == 0) {
         if (next_ != object_.end()) return object_damaged(object_, "more is stored than its size");
         return std::size_t{0};
+      } else {
+        WEFT_DO(fill());
       }
-      WEFT_DO(fill());
     }
     const std::size_t count = std::min(out.size(), buffer_.size() - taken_);
     std::copy_n(buffer_.data() + taken_, count, out.data());
@@ -79,6 +86,12 @@ class PackedSource final : public ByteSource {
   Result<void> fill() {
     buffer_.clear();
     taken_ = 0;
+    if (object_.form == Stored::group) {
+      WEFT_TRY(buffer_, read_member(bytes_, object_));
+      next_ = object_.end();
+      raw_left_ = 0;
+      return {};
+    }
     if (object_.form != Stored::blocks) {
       return unpack(object_.form, object_.stored_size, object_.raw_size, object_.checksum);
     }
@@ -128,6 +141,16 @@ class PackedSource final : public ByteSource {
 
 }  // namespace
 
+Result<Bytes> read_bounded(const PackBytes& bytes, std::uint64_t offset, std::uint64_t size) {
+  if (offset < kPackHeaderBytes || offset >= bytes.end()) {
+    return damaged(fmt::format("there is no object at {} in a pack whose objects end at {}", offset, bytes.end()));
+  }
+  Bytes out(std::min(size, bytes.end() - offset), '\0');
+  WEFT_TRY(const std::size_t got, bytes.read_some_at(offset, out));
+  if (got != out.size()) return damaged(fmt::format("a pack ends at {}, inside its objects", offset + got));
+  return out;
+}
+
 Bytes encode_blocks_head(ObjectKind kind, const ObjectId& id, std::uint64_t raw_size, std::uint64_t stored_size) {
   Bytes out;
   ByteWriter writer(out);
@@ -141,6 +164,34 @@ Bytes encode_blocks_head(ObjectKind kind, const ObjectId& id, std::uint64_t raw_
 }
 
 namespace {
+
+/// What is known of the group at `offset` as a whole.
+PackedObject whole_group(const GroupHead& head, std::uint64_t offset) {
+  PackedObject object;
+  object.kind = head.kind;
+  object.form = Stored::group;
+  object.raw_size = head.raw_size;
+  object.stored_offset = offset + head.head_bytes;
+  object.stored_size = head.stored_size;
+  object.group_members = head.members.size();
+  object.group_offset = offset;
+  return object;
+}
+
+/// The member of the group at `offset` that is this object.
+Result<PackedObject> inspect_member(const PackBytes& bytes, std::uint64_t offset, ObjectKind kind, const ObjectId& id) {
+  WEFT_TRY(const GroupHead head, read_group_head(bytes, offset));
+  const auto member = head.find(id);
+  if (!member || head.kind != kind) {
+    return damaged(fmt::format("at {} in a pack lies a group without {} {}", offset, name(kind), id.hex()));
+  }
+  PackedObject object = whole_group(head, offset);
+  object.id = id;
+  object.raw_size = head.members[*member].size;
+  return object;
+}
+
+bool begins_group(ByteView head) { return head.size() > 1 && static_cast<Stored>(head[1]) == Stored::group; }
 
 /// `head`: the pack's bytes from `offset` on, at least kHeadBytes unless the objects end there.
 Result<PackedObject> decode_packed(const PackBytes& bytes, ByteView head, std::uint64_t offset) {
@@ -170,11 +221,15 @@ Result<void> check_is(const PackedObject& object, std::uint64_t offset, ObjectKi
 
 Result<PackedObject> inspect_packed(const PackBytes& bytes, std::uint64_t offset) {
   WEFT_TRY(const Bytes head, read_bounded(bytes, offset, kHeadBytes));
-  return decode_packed(bytes, head, offset);
+  if (!begins_group(head)) return decode_packed(bytes, head, offset);
+  WEFT_TRY(const GroupHead group, read_group_head(bytes, offset));
+  return whole_group(group, offset);
 }
 
 Result<PackedObject> inspect_packed(const PackBytes& bytes, std::uint64_t offset, ObjectKind kind, const ObjectId& id) {
-  WEFT_TRY(PackedObject object, inspect_packed(bytes, offset));
+  WEFT_TRY(const Bytes head, read_bounded(bytes, offset, kHeadBytes));
+  if (begins_group(head)) return inspect_member(bytes, offset, kind, id);
+  WEFT_TRY(PackedObject object, decode_packed(bytes, head, offset));
   WEFT_DO(check_is(object, offset, kind, id));
   return object;
 }
@@ -185,7 +240,20 @@ std::unique_ptr<ByteSource> open_packed(std::shared_ptr<const PackBytes> bytes, 
 }
 
 Result<Bytes> read_packed(const PackBytes& bytes, std::uint64_t offset, ObjectKind kind, const ObjectId& id) {
+  if (bytes.groups() != nullptr) {
+    if (const auto group = bytes.groups()->find(offset)) {
+      const auto member = group->head.find(id);
+      if (member && group->head.kind == kind) return Bytes(group->member(*member));
+    }
+  }
   WEFT_TRY(const Bytes probe, read_bounded(bytes, offset, kProbeBytes));
+  if (begins_group(probe)) {
+    PackedObject member;
+    member.kind = kind;
+    member.id = id;
+    member.group_offset = offset;
+    return read_member(bytes, member);
+  }
   WEFT_TRY(const PackedObject object, decode_packed(bytes, probe, offset));
   WEFT_DO(check_is(object, offset, kind, id));
   if (object.form != Stored::blocks && object.end() - offset <= probe.size()) {

@@ -16,6 +16,7 @@ struct PackReader::State final : PackBytes {
   std::shared_ptr<Mapping> mapping;
   PackFooter footer;
   PackSummary summary;
+  mutable GroupCache group_cache;  // thread-safe
 
   TableView table() const {
     const std::uint64_t length = summary.bytes - kPackFooterBytes - footer.table_offset;
@@ -25,6 +26,7 @@ struct PackReader::State final : PackBytes {
     return file->read_some_at(offset, out);
   }
   std::uint64_t end() const override { return footer.table_offset; }
+  GroupCache* groups() const override { return &group_cache; }
 
   /// The same error, naming the pack it is about.
   Error located(Error error) const {
@@ -168,20 +170,37 @@ void PackReader::State::verify_objects(const std::function<void(const Error&)>& 
   const std::shared_ptr<const PackBytes> self(std::shared_ptr<void>(), this);
   std::uint64_t expected = kPackHeaderBytes;
   std::uint64_t content = 0;
+  std::uint64_t last = 0, unnamed = 0;  // P5: members of the group at `last` that the table has not named
+  const auto leave = [&] {
+    if (unnamed > 0) report(damaged(fmt::format("of the group at {} its table does not name {}", last, unnamed)));
+    unnamed = 0;
+  };
   for (const auto& [offset, index] : places) {
-    if (offset != expected) report(damaged(fmt::format("bytes that belong to no object lie at {}", expected)));
+    const bool same = offset == last;
+    if (!same) {
+      leave();
+      if (offset != expected) report(damaged(fmt::format("bytes that belong to no object lie at {}", expected)));
+    }
+    last = offset;
     const TableView::Entry entry = view.entry(index);
     auto object = inspect_packed(*this, offset, static_cast<ObjectKind>(entry.kind), entry.id);
     if (!object) {
       report(object.error());
-      const auto next = std::upper_bound(places.begin(), places.end(), std::pair(offset, index));
+      const auto next = std::upper_bound(places.begin(), places.end(), std::pair(offset, ~std::uint64_t{0}));
       expected = next == places.end() ? end() : next->first;  // whatever it was, it is reported
       continue;
+    }
+    if (!same) unnamed = std::max<std::uint64_t>(object->group_members, 1);
+    if (unnamed == 0) {
+      report(damaged(fmt::format("its table names more objects at {} than lie there", offset)));
+    } else {
+      --unnamed;
     }
     expected = object->end();
     content += object->raw_size;
     if (auto done = verify_object(self, *object); !done) report(done.error());
   }
+  leave();
   if (end() - expected >= 8) report(damaged(fmt::format("bytes that belong to no object lie at {}", expected)));
   if (content != footer.content_bytes) {
     report(damaged(fmt::format("its objects have {} bytes, its footer says {}", content, footer.content_bytes)));
@@ -191,7 +210,7 @@ void PackReader::State::verify_objects(const std::function<void(const Error&)>& 
 Result<void> PackReader::State::verify_object(const std::shared_ptr<const PackBytes>& self,
                                               const PackedObject& object) const {
   const auto source = open_packed(self, object);
-  Bytes piece(kBlockBytes, '\0');
+  Bytes piece(std::clamp<std::uint64_t>(object.raw_size, 1, kBlockBytes), '\0');
   Sha256 hash;
   for (;;) {
     WEFT_TRY(const std::size_t got, source->read(piece));

@@ -353,6 +353,29 @@ Result<void> PackWriter::add_encoded(ObjectKind kind, const ObjectId& id, std::u
   return state_->add_entry(kind, id, start, raw_size);
 }
 
+Result<std::uint64_t> PackWriter::add_group(const Group& group) {
+  WEFT_CHECK(group.ids.size() == group.sizes.size() && !group.ids.empty() && group.ids.size() <= kMaxGroupMembers);
+  WEFT_DO(state_->begin());
+  const std::uint64_t start = state_->out.end();
+  GroupHead head;
+  head.kind = group.kind;
+  head.base_distance = group.base_offset == 0 ? 0 : start - group.base_offset;
+  head.base_member = group.base_member;
+  for (std::size_t i = 0; i < group.ids.size(); ++i) {
+    WEFT_CHECK(!state_->added.find(group.kind, group.ids[i]));  // P4
+    WEFT_CHECK(!head.find(group.ids[i]));                       // GR3
+    head.members.push_back({group.sizes[i], group_tag(group.ids[i])});
+    head.raw_size += group.sizes[i];
+  }
+  WEFT_CHECK(head.raw_size <= kMaxGroupBytes);
+  state_->out.buffer() += encode_group_head(head, group.stored);
+  state_->out.buffer() += group.stored;
+  for (std::size_t i = 0; i < group.ids.size(); ++i) {
+    WEFT_DO(state_->add_entry(group.kind, group.ids[i], start, group.sizes[i]));
+  }
+  return start;
+}
+
 Result<ObjectWriter::StoredBlob> PackWriter::add_blob(ByteSource& source) {
   static_assert(kLargeBlobBytes % kBlockBytes == 0);
   WEFT_DO(state_->begin());

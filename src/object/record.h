@@ -26,6 +26,7 @@ enum class Stored : std::uint8_t {
   plain = 0,
   zstd = 1,
   blocks = 2,  ///< packs only
+  group = 3,   ///< packs only: of several objects (group.h)
 };
 
 /// A record as it lies in the bytes it was decoded from.

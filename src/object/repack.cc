@@ -1,19 +1,33 @@
 #include "object/repack.h"
 
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
 #include "object/byte_source.h"
+#include "object/group_builder.h"
 
 namespace weft::object {
 namespace {
 
 constexpr std::uint64_t kProgressStep = 256;
+constexpr int kTreeLevel = 3;
 
 /// One pack being written.
 class Packing {
  public:
-  Packing(Env env, const std::string& directory, int level) : writer_(env, directory, level) {}
+  Packing(Env env, const std::string& directory, int level)
+      : writer_(env, directory, level),
+        builders_{GroupBuilder(writer_, ObjectKind::blob, level),
+                  GroupBuilder(writer_, ObjectKind::tree, std::min(level, kTreeLevel)),
+                  GroupBuilder(writer_, ObjectKind::change, std::min(level, kTreeLevel))} {}
+  Packing(const Packing&) = delete;
+  Packing& operator=(const Packing&) = delete;
 
   Result<void> add(const ObjectReader& reader, const RepackItem& item) {
-    if (writer_.contains(item.kind, item.id)) return {};
+    GroupBuilder& builder = builders_[static_cast<std::size_t>(item.kind) - 1];
+    if (writer_.contains(item.kind, item.id) || builder.holds(item.id)) return {};
     std::uint64_t size = 0;
     if (item.kind == ObjectKind::blob) {
       WEFT_TRY(size, reader.blob_size(item.id));
@@ -22,30 +36,39 @@ class Packing {
       WEFT_TRY(const auto source, reader.open_blob(item.id));
       WEFT_TRY(const auto stored, writer_.add_blob(*source));
       if (stored.id != item.id) {
-        return damaged(fmt_message(item), "take the object from another store that has it, or from a copy");
+        return damaged(fmt::format("{} {} is not what its id says", name(item.kind), item.id.hex()),
+                       "take the object from another store that has it, or from a copy");
       }
     } else {
-      WEFT_TRY(const Bytes bytes, reader.read(item.kind, item.id));
-      WEFT_DO(writer_.add(item.kind, item.id, bytes));
+      WEFT_TRY(Bytes bytes, reader.read(item.kind, item.id));
       size = bytes.size();
+      if (size < kMaxGroupBytes) {
+        WEFT_DO(builder.add(item.id, std::move(bytes), item.group));
+      } else {
+        WEFT_DO(writer_.add(item.kind, item.id, bytes));
+      }
     }
+    ++objects_;
     content_bytes_ += size;
     if (item.kind == ObjectKind::change) ++changes_;
     return {};
   }
-  std::uint64_t objects() const { return writer_.objects(); }
-  std::uint64_t bytes() const { return writer_.bytes(); }
+  std::uint64_t objects() const { return objects_; }
+  std::uint64_t bytes() const {
+    std::uint64_t bytes = writer_.bytes();
+    for (const GroupBuilder& builder : builders_) bytes += builder.held_bytes();
+    return bytes;
+  }
   Result<RepackedPack> finish() {
+    for (GroupBuilder& builder : builders_) WEFT_DO(builder.finish());
     WEFT_TRY(const PackSummary summary, writer_.finish());
     return RepackedPack{summary, changes_, content_bytes_};
   }
 
  private:
-  static std::string fmt_message(const RepackItem& item) {
-    return std::string(name(item.kind)) + " " + item.id.hex() + " is not what its id says";
-  }
   PackWriter writer_;
-  std::uint64_t changes_ = 0, content_bytes_ = 0;
+  std::array<GroupBuilder, 3> builders_;
+  std::uint64_t objects_ = 0, changes_ = 0, content_bytes_ = 0;
 };
 
 }  // namespace
