@@ -126,7 +126,7 @@ GroupCache::GroupCache() = default;
 GroupCache::~GroupCache() = default;
 
 std::shared_ptr<const DecodedGroup> GroupCache::find(std::uint64_t offset) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Slot& slot : slots_) {
     if (slot.offset != offset) continue;
     slot.used = ++clock_;
@@ -136,7 +136,7 @@ std::shared_ptr<const DecodedGroup> GroupCache::find(std::uint64_t offset) {
 }
 
 void GroupCache::keep(std::uint64_t offset, std::shared_ptr<const DecodedGroup> group) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Slot& slot : slots_) {
     if (slot.offset == offset) return;  // another thread was as slow
   }
@@ -150,8 +150,25 @@ void GroupCache::keep(std::uint64_t offset, std::shared_ptr<const DecodedGroup> 
   }
 }
 
+Result<Bytes> GroupCache::content(const Record& record) {
+  if (record.form == Stored::plain) return record_content(record);
+  std::optional<RecordCodec> codec;
+  {
+    const MutexLock lock(mutex_);
+    if (!idle_codecs_.empty()) {
+      codec = std::move(idle_codecs_.back());
+      idle_codecs_.pop_back();
+    }
+  }
+  if (!codec) codec.emplace();
+  auto content = codec->content(record);
+  const MutexLock lock(mutex_);
+  idle_codecs_.push_back(*std::move(codec));
+  return content;
+}
+
 std::uint64_t GroupCache::bytes() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return bytes_;
 }
 
@@ -162,7 +179,7 @@ Result<Bytes> GroupCache::decompress(ByteView stored, ByteView base, std::uint64
   }
   std::unique_ptr<Decoder> decoder;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!idle_.empty()) {
       decoder = std::move(idle_.back());
       idle_.pop_back();
@@ -186,7 +203,7 @@ Result<Bytes> GroupCache::decompress(ByteView stored, ByteView base, std::uint64
     return damaged("its compressed bytes do not decompress");
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     idle_.push_back(std::move(decoder));
   }
   if (status != raw_size) return damaged("its compressed bytes do not decompress to its size");

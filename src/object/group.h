@@ -15,11 +15,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
-#include "object/object.h"
+#include "base/mutex.h"
+#include "object/record.h"
 
 namespace weft::object {
 
@@ -83,7 +83,7 @@ struct DecodedGroup {
   ByteView member(std::size_t index) const;
 };
 
-/// Groups decoded lately and zstd's working memory, for the readers of one pack. Thread-safe.
+/// Groups decoded lately, and zstd's working memory, for the readers of one pack. Thread-safe.
 class GroupCache {
  public:
   GroupCache();
@@ -94,6 +94,9 @@ class GroupCache {
   void keep(std::uint64_t offset, std::shared_ptr<const DecodedGroup> group);
   /// Exactly raw_size bytes, or damaged.
   Result<Bytes> decompress(ByteView stored, ByteView base, std::uint64_t raw_size);
+
+  /// RecordCodec::content() with working memory that is kept.
+  Result<Bytes> content(const Record& record);
 
   std::uint64_t bytes();
 
@@ -107,10 +110,12 @@ class GroupCache {
     std::shared_ptr<const DecodedGroup> group;
   };
   struct Decoder;
-  std::mutex mutex_;
-  std::vector<Slot> slots_;
-  std::uint64_t bytes_ = 0, clock_ = 0;
-  std::vector<std::unique_ptr<Decoder>> idle_;
+  Mutex mutex_;
+  std::vector<Slot> slots_ WEFT_GUARDED_BY(mutex_);
+  std::uint64_t bytes_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t clock_ WEFT_GUARDED_BY(mutex_) = 0;
+  std::vector<std::unique_ptr<Decoder>> idle_ WEFT_GUARDED_BY(mutex_);
+  std::vector<RecordCodec> idle_codecs_ WEFT_GUARDED_BY(mutex_);
 };
 
 /// The head of the group at `offset` in a pack.

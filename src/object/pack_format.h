@@ -78,7 +78,7 @@ class PackBytes {
   virtual Result<std::size_t> read_some_at(std::uint64_t offset, std::span<char> out) const = 0;
   /// Where the records end.
   virtual std::uint64_t end() const = 0;
-  /// What readers of groups share; may be null.
+  /// What readers share; may be null.
   virtual GroupCache* groups() const { return nullptr; }
 };
 /// Up to `size` bytes at `offset`, none of them behind the records; damaged when there are none.

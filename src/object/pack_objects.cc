@@ -258,7 +258,7 @@ Result<Bytes> read_packed(const PackBytes& bytes, std::uint64_t offset, ObjectKi
   WEFT_DO(check_is(object, offset, kind, id));
   if (object.form != Stored::blocks && object.end() - offset <= probe.size()) {
     WEFT_TRY(const Record record, decode_record(probe));
-    return record_content(record);
+    return bytes.groups() != nullptr ? bytes.groups()->content(record) : record_content(record);
   }
   PackedSource source(nullptr, bytes, object);
   Bytes content;
