@@ -18,6 +18,10 @@
 //   DS6  Small changes go to a second file, the delta, which names the base it is of by checksum: beside another base
 //        it counts for nothing. It holds all that differs from the base, so that either it is there as a whole or what
 //        the base says, older and as true, stands.
+//   DS7  A directory's entry with times says: while the directory itself has them (and the inode), its names on disk
+//   are
+//        exactly those of the entries directly in it, of their kinds. It is said by a walk that listed the directory
+//        and found each name known; never of racy times; and whatever adds or takes an entry directly in it unsays it.
 // Threading: a loaded state is immutable. A StateUpdate belongs to one thread; others gather StateNotes for it.
 // Format: docs/FORMATS.md, "Directory state"; all numbers little-endian, fixed width, mapped and not copied.
 #pragma once
@@ -53,11 +57,14 @@ struct StateEntry {
   object::EntryKind kind = object::EntryKind::file;
   NodeId node;
   ObjectId id;  ///< content; of a directory its tree, zero when unknown
-  Stamp stamp;  ///< of directories only the inode counts
+  Stamp stamp;  ///< of directories only the inode, mtime and ctime count (DS7); no times: the names are not known
   bool racy = false;
   bool in_tree = false;         ///< DS5
   bool exact = false;           ///< DS5, directories only
   std::uint16_t tree_mode = 0;  ///< `in_tree`: the mode it has there
+
+  /// DS7, of directories.
+  bool names_known() const { return kind == object::EntryKind::directory && stamp.mtime_ns != 0; }
 };
 
 /// What the tree of its directory has, of an entry that is `in_tree`; its name is empty.
@@ -66,7 +73,7 @@ object::TreeEntry tree_entry_of(const StateEntry& entry);
 /// DS4.
 bool path_less(std::string_view a, std::string_view b);
 
-inline constexpr std::uint32_t kDirectoryStateVersion = 2;
+inline constexpr std::uint32_t kDirectoryStateVersion = 3;
 inline constexpr std::uint64_t kMaxStateEntries = 1u << 27;
 /// A smaller base has no delta: it is as cheaply written anew, and reading has one file less to look for.
 inline constexpr std::uint64_t kDeltaFromBytes = 64u << 10;
@@ -221,6 +228,8 @@ class StateUpdate {
   /// DS5: what changed directly in a directory makes it inexact, unless a claim speaks of it.
   void unsettle(const std::vector<const StateNotes::Claim*>& claims);
   void unsettle_directory(std::string_view path);
+  /// DS7.
+  void forget_names(std::string_view directory);
   bool is_directory(std::string_view path);
   bool says_something_new(const Target& target) const;
   void settle_races(const Moments& moments);

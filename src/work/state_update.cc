@@ -251,7 +251,12 @@ void StateUpdate::unsettle(const std::vector<const StateNotes::Claim*>& claims) 
     if (entry != entries.end() && entry->name == name) return true;
     return std::binary_search(claim->second->gone.begin(), claim->second->gone.end(), name);
   };
-  std::vector<std::string> changed;  // directories
+  std::vector<std::string> changed;      // directories
+  std::vector<std::string> other_names;  // in these directories (DS7)
+  const auto comes_or_goes = [&](std::string_view path) {
+    const std::string_view directory = parent_of(path);
+    if (other_names.empty() || other_names.back() != directory) other_names.emplace_back(directory);
+  };
   std::vector<bool> still_there(old_->size(), false);
   const auto change = [&](std::string_view path) {
     const std::string_view directory = parent_of(path);
@@ -260,14 +265,27 @@ void StateUpdate::unsettle(const std::vector<const StateNotes::Claim*>& claims) 
   for (const Put& put : puts_) {
     const std::size_t index = old_->find(put.path);
     if (index != DirectoryState::kNone) still_there[index] = true;
+    if (index == DirectoryState::kNone || old_->entry(index).kind != put.entry.kind) comes_or_goes(put.path);
     const bool as_before =
         index == DirectoryState::kNone ? !put.entry.in_tree : same_in_tree(old_->entry(index), put.entry);
     if (!as_before) change(put.path);
   }
   for (std::size_t i = 0; i < dropped_.size(); ++i) {
-    if (dropped_[i] && !still_there[i] && old_->entry(i).in_tree) change(old_->path(i));
+    if (!dropped_[i] || still_there[i]) continue;
+    comes_or_goes(old_->path(i));
+    if (old_->entry(i).in_tree) change(old_->path(i));
   }
   for (const std::string& directory : changed) unsettle_directory(directory);
+  for (const std::string& directory : other_names) forget_names(directory);
+}
+
+void StateUpdate::forget_names(std::string_view directory) {
+  const std::string owned(directory);
+  const auto entry = directory.empty() ? std::nullopt : current(owned, old_->find(directory));
+  if (!entry || !entry->names_known()) return;
+  StateEntry now = *entry;
+  now.stamp.mtime_ns = now.stamp.ctime_ns = 0;
+  amend(owned, now);
 }
 
 bool StateUpdate::says_something_new(const Target& target) const {
@@ -277,6 +295,14 @@ bool StateUpdate::says_something_new(const Target& target) const {
     const std::size_t index = old_->find(put.path);
     if (index == DirectoryState::kNone) return true;
     StateEntry known = old_->entry(index);
+    // Racy times of a directory will not be said (DS7): they are nothing new, or each look would write.
+    if (put.entry.names_known() && is_racy(put.entry.stamp, begun_ns_)) {
+      StateEntry without = put.entry;
+      without.stamp.mtime_ns = without.stamp.ctime_ns = known.stamp.mtime_ns = known.stamp.ctime_ns = 0;
+      if (!same(known, without)) return true;
+      still_there[index] = true;
+      continue;
+    }
     if (known.racy && put.seen != Seen::before && !is_racy(put.entry.stamp, begun_ns_)) return true;
     known.racy = put.entry.racy;
     if (!same(known, put.entry)) return true;
@@ -292,6 +318,9 @@ void StateUpdate::settle_races(const Moments& moments) {
   for (Put& put : puts_) {
     put.entry.path = put.path;
     if (put.seen == Seen::before) continue;
+    if (put.entry.names_known() && is_racy(put.entry.stamp, moments.begun_ns)) {
+      put.entry.stamp.mtime_ns = put.entry.stamp.ctime_ns = 0;
+    }
     put.entry.racy = put.entry.kind != EntryKind::directory &&
                      is_racy(put.entry.stamp, put.seen == Seen::written ? moments.written_ns : moments.begun_ns);
   }

@@ -25,7 +25,21 @@ Result<void> Walker::step(const Pending& pending) {
   bool gitignore = true;  // on the way to what was asked for they are simply tried
   bool weftignore = true;
   bool nested_top = false;
-  if (here.listed) {
+  children_.clear();
+  head_.clear();
+  const bool may_note = here.listed && !at_top && pending.tracked() && pending.state != DirectoryState::kNone;
+  if (may_note) {
+    if (const auto self = here.directory.self_status()) here.self = *self;
+  }
+  const bool names_known = may_note && gather_known(here);
+  if (names_known) {
+    gitignore = weftignore = false;
+    for (const Child& child : children_) {
+      if (child.kind == FileKind::directory) continue;
+      gitignore = gitignore || child.name == ".gitignore";
+      weftignore = weftignore || child.name == ".weftignore";
+    }
+  } else if (here.listed) {
     // Each is listed once, and but for the top by a descriptor of this walker's own.
     const auto descriptor = at_top ? DirListing::Descriptor::shared : DirListing::Descriptor::own;
     if (auto listed = listing_.read(here.directory, descriptor); !listed) return unreachable(std::move(listed).error());
@@ -79,10 +93,10 @@ Result<void> Walker::step(const Pending& pending) {
       here.exact = known.exact && known.id == pending.head->id;
     }
   }
-  children_.clear();
-  head_.clear();
-  WEFT_DO(here.listed ? gather_listed(here) : gather_asked(here));
+  const std::size_t dropped = out_.notes.dropped.size();
+  if (!names_known) WEFT_DO(here.listed ? gather_listed(here) : gather_asked(here));
   WEFT_DO(visit_all(here));
+  if (here.self && !names_known) note_names(here, dropped);
   if (pending.tracked() && here.listed && !here.exact && !here.nested) {
     StateNotes::Claim claim;
     claim.path = pending.path;
@@ -120,6 +134,69 @@ void Walker::note_directory(Here& here) {
       return;
     }
   }
+  out_.notes.puts.push_back({pending.path, entry});
+}
+
+bool Walker::gather_known(Here& here) {
+  const Pending& pending = here.pending;
+  const DirectoryState& old = in_.old;
+  const StateEntry known = old.entry(pending.state);
+  if (!here.self || !known.names_known() || !known.exact || known.id != pending.head->id ||
+      known.stamp.inode != here.self->inode || known.stamp.mtime_ns != here.self->mtime_ns ||
+      known.stamp.ctime_ns != here.self->ctime_ns) {
+    return false;
+  }
+  const std::size_t cut = pending.path.size() + 1;
+  const std::size_t end = old.end(pending.state);
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  for (std::size_t at = pending.state + 1; at < end; at = std::min(old.end(at), end)) {
+    bytes += old.path(at).size() - cut + 1;
+    ++count;
+  }
+  names_.clear();
+  names_.reserve(bytes);  // names are pointed to
+  children_.reserve(count);
+  for (std::size_t at = pending.state + 1; at < end; at = std::min(old.end(at), end)) {
+    const StateEntry entry = old.entry(at);
+    const std::string_view name = entry.path.substr(cut);
+    const std::size_t begin = names_.size();
+    names_.append(name).push_back('\0');
+    Child& child = children_.emplace_back();
+    child.name = std::string_view(names_).substr(begin, name.size());
+    child.on_disk = true;
+    child.tracked = entry.in_tree;
+    child.kind = file_kind_of(entry.kind);
+    child.order = static_cast<std::uint32_t>(children_.size());
+    child.inode = entry.stamp.inode;
+    child.state = at;
+  }
+  return true;
+}
+
+void Walker::note_names(const Here& here, std::size_t dropped_before) {
+  const Pending& pending = here.pending;
+  if (!here.exact || here.nested || here.state == DirectoryState::kNone || here.self->inode != pending.inode ||
+      out_.notes.dropped.size() != dropped_before) {
+    return;
+  }
+  for (const Child& child : children_) {
+    if (!child.on_disk || child.ignored || child.state == DirectoryState::kNone || is_temporary_name(child.name) ||
+        object::name_is_reserved(child.name)) {
+      return;
+    }
+    const FileKind kind = child.looked_at ? child.status.kind : child.kind;
+    if (kind == FileKind::other || file_kind_of(in_.old.entry(child.state).kind) != kind) return;
+  }
+  StateEntry entry = in_.old.entry(here.state);
+  if (entry.stamp.inode == here.self->inode && entry.stamp.mtime_ns == here.self->mtime_ns &&
+      entry.stamp.ctime_ns == here.self->ctime_ns) {
+    return;
+  }
+  entry.node = pending.head->node;
+  entry.stamp.inode = here.self->inode;
+  entry.stamp.mtime_ns = here.self->mtime_ns;
+  entry.stamp.ctime_ns = here.self->ctime_ns;
   out_.notes.puts.push_back({pending.path, entry});
 }
 

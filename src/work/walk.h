@@ -6,6 +6,8 @@
 //   WK1  Other threads are started only once there is work for them (kShareFromDirectories waiting, or kSplitFrom names
 //        in one directory).
 //   WK2  The head's tree of a directory is not read where directory state is known to say the same (DS5).
+//   WK4  A directory that is exact and has the times under which its names are known (DS7) is not listed; each of its
+//        files is stat'ed all the same.
 //   WK3  On the way to what was asked for nothing else is looked at: not listed, not stat'ed.
 // Threading: a Walker belongs to one thread; WalkQueue is shared.
 #pragma once
@@ -40,6 +42,12 @@ inline object::EntryKind entry_kind_of(FileKind kind) {
   return kind == FileKind::directory ? object::EntryKind::directory
          : kind == FileKind::symlink ? object::EntryKind::symlink
                                      : object::EntryKind::file;
+}
+inline FileKind file_kind_of(object::EntryKind kind) {
+  return kind == object::EntryKind::directory ? FileKind::directory
+         : kind == object::EntryKind::symlink ? FileKind::symlink
+         : kind == object::EntryKind::file    ? FileKind::file
+                                              : FileKind::other;
 }
 inline bool is_file_or_link(FileKind kind) { return kind == FileKind::file || kind == FileKind::symlink; }
 /// Its directory is the top of a repository.
@@ -121,9 +129,10 @@ class Walker {
     const HostDir& directory;
     IgnoreLevel::Pointer rules;
     std::size_t state = DirectoryState::kNone;
-    bool nested = false;  ///< a repository of its own, or in one
-    bool exact = false;   ///< WK2
-    bool listed = false;  ///< whole, not only what was asked for
+    bool nested = false;                  ///< a repository of its own, or in one
+    bool exact = false;                   ///< WK2
+    bool listed = false;                  ///< whole, not only what was asked for
+    std::optional<FileStatus> self = {};  ///< from before it was listed, where its names may be noted (DS7)
   };
   /// One name, as far as each of the three sources has it.
   struct Child {
@@ -140,6 +149,10 @@ class Walker {
     FileStatus status{};
   };
 
+  /// WK4: with what directory state has in place of the listing.
+  bool gather_known(Here& here);
+  /// DS7, behind a listing.
+  void note_names(const Here& here, std::size_t dropped_before);
   Result<void> gather_listed(Here& here);
   Result<void> gather_asked(Here& here);
   void note_directory(Here& here);
@@ -179,7 +192,8 @@ class Walker {
   object::Entries head_;
   std::vector<Child> children_;
   std::vector<std::uint32_t> by_order_;
-  std::string path_;  ///< working memory
+  std::string names_;  ///< of `children_`, where there is no listing
+  std::string path_;   ///< working memory
 };
 
 /// Directories waiting, each with the walker that found it; whoever has none takes the oldest of another.

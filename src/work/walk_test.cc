@@ -1,4 +1,5 @@
 // Walks that are shared out, and what they may cost: SC4, WK1 to WK3, DS5; CASES C10, C22, C27, C32.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -239,6 +240,98 @@ TEST_F(WalkTest, WhatStateKnowsOfTreesIsNotReadAgain) {
   EXPECT_LE(reads_of(), 4u);
   head_ = ours;
   EXPECT_EQ(status_lines(), Lines{});
+}
+
+TEST_F(WalkTest, NamesOfADirectoryAreKnownUntilItChanges) {  // DS7, WK4
+  write("d/a", "1");
+  write("d/sub/b", "2");
+  write("d/.gitignore", "*.o\n");
+  write("e/c", "3");
+  commit();
+  const ObjectId first = head_;
+  const auto known = [&](const std::string& path) {
+    const auto status = must(HostDir::open(at(""))).self_status();
+    const auto state = DirectoryState::load(env_.fs, tree().state_path, status->device, status->inode);
+    const std::size_t index = state.find(path);
+    return index != DirectoryState::kNone && state.entry(index).names_known();
+  };
+  const auto all_known = [&] {
+    settle();
+    settle();
+    EXPECT_TRUE(known("d") && known("d/sub") && known("e"));
+  };
+  all_known();
+  EXPECT_EQ(status_lines(), Lines{});
+  // What changes no name.
+  write("d/a", "edited");
+  EXPECT_EQ(status_lines(), Lines{"M d/a"});
+  write("d/a", "1");
+  EXPECT_EQ(status_lines(), Lines{});
+  // Names that come, go and come again.
+  all_known();
+  write("d/new", "new");
+  EXPECT_EQ(status_lines(), Lines{"A d/new"});
+  remove("d/new");
+  EXPECT_EQ(status_lines(), Lines{});
+  rename("d/sub/b", "d/sub/moved");
+  EXPECT_EQ(status_lines(), Lines{"R d/sub/b -> d/sub/moved"});
+  rename("d/sub/moved", "d/sub/b");
+  remove("e/c");
+  EXPECT_EQ(status_lines(), Lines{"D e/c"});
+  write("e/c", "3");
+  EXPECT_EQ(status_lines(), Lines{});
+  // Somebody puts the directory's time back: the other one tells.
+  all_known();
+  struct stat before{};
+  ASSERT_EQ(::stat(at("d").c_str(), &before), 0);
+  write("d/new", "new");
+  const timespec times[] = {before.st_atim, before.st_mtim};
+  ASSERT_EQ(::utimensat(AT_FDCWD, at("d").c_str(), times, 0), 0);
+  EXPECT_EQ(status_lines(), Lines{"A d/new"});
+  remove("d/new");
+  // Another directory of that name, and a file in its place.
+  all_known();
+  rename("d/sub", "kept");
+  write("d/sub/b", "2");
+  write("d/sub/more", "4");
+  EXPECT_EQ(status_lines(), (Lines{"A d/sub/more", "A kept/b"}));
+  remove("d/sub");
+  rename("kept", "d/sub");
+  EXPECT_EQ(status_lines(), Lines{});
+  // Rules of a directory that is not listed are in force below it.
+  all_known();
+  write("d/sub/t.o", "object");
+  EXPECT_EQ(status_lines(), Lines{});
+  settle();
+  EXPECT_EQ(status_lines(), Lines{});
+  write("d/.gitignore", "\n");
+  EXPECT_EQ(status_lines(), (Lines{"M d/.gitignore", "A d/sub/t.o"}));
+  remove("d/sub/t.o");
+  write("d/.gitignore", "*.o\n");
+  // An untracked file that is known, then ignored by a rule elsewhere, then not any more.
+  write("d/u", "untracked");
+  settle();
+  settle();
+  EXPECT_EQ(status_lines(), Lines{"A d/u"});
+  EXPECT_EQ(status_lines(), Lines{"A d/u"});
+  write(".gitignore", "u\n");
+  EXPECT_EQ(status_lines(), Lines{"A .gitignore"});
+  EXPECT_EQ(status_lines(), Lines{"A .gitignore"});
+  remove(".gitignore");
+  EXPECT_EQ(status_lines(), Lines{"A d/u"});
+  // A head from before a file was recorded.
+  commit();
+  all_known();
+  head_ = first;
+  EXPECT_EQ(status_lines(), Lines{"A d/u"});
+  EXPECT_EQ(status_lines(), Lines{"A d/u"});
+  // A repository that comes to be inside.
+  make_dir("e/.git");
+  write("e/new", "theirs");
+  EXPECT_EQ(status_lines(), Lines{"A d/u"});
+  settle();
+  std::filesystem::remove_all(at("e/.git"));
+  EXPECT_EQ(status_lines(), (Lines{"A d/u", "A e/new"}));
 }
 
 // DS5: a state written against one head must not answer for another.

@@ -736,14 +736,19 @@ class Episode {
 
   void check_status() {
     if (over_) return;
+    // Now and then times stop being racy: then what was looked at is not looked at again (DS7, WK4).
+    const int looks = one_in(4) ? 3 : 1;
+    if (looks > 1) ::usleep(30'000);
     for (const auto& [workspace, state] : workspaces_) {
       const Picture disk = world_.disk(workspace);
       const Picture head = picture_of(state.head);
       if (world_.head(workspace) != state.head) return problem("the head of " + workspace + " is elsewhere");
-      const auto status = world_.status(workspace);
-      if (!status) return problem("status: " + status.error().message);
-      const std::string wrong = status_problem(*status, head, to_be_recorded(head, disk));
-      if (!wrong.empty()) return problem("status of " + workspace + " (head | files):\n" + wrong);
+      for (int look = 0; look < looks; ++look) {
+        const auto status = world_.status(workspace);
+        if (!status) return problem("status: " + status.error().message);
+        const std::string wrong = status_problem(*status, head, to_be_recorded(head, disk));
+        if (!wrong.empty()) return problem("status of " + workspace + " (head | files):\n" + wrong);
+      }
       for (const auto& [path, thing] : disk) {
         hash_ = xxh3(std::to_string(hash_) + workspace + path + std::to_string(thing.kind) + thing.content);
       }
