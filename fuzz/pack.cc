@@ -28,7 +28,10 @@ Result<void> read_object(const PackReader& reader, ObjectKind kind, const Object
   WEFT_CHECK(content ? content->size() == *size : content.error().code == Code::damaged);
   if (kind != ObjectKind::blob) return {};
   const auto source = reader.open_blob_at(offset, id);
-  WEFT_CHECK(source.has_value());
+  if (!source) {  // a list of chunks, which lie elsewhere
+    WEFT_CHECK(source.error().code == Code::damaged && !content);
+    return {};
+  }
   const auto streamed = read_all(**source, kMaxContentBytes);
   if (content && content->size() <= kMaxContentBytes) WEFT_CHECK(streamed && *streamed == *content);
   return {};

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "object/chunk_list.h"
 #include "object/record.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -13,6 +14,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   WEFT_CHECK(record->length <= input.size());
+  if (record->form == object::Stored::chunks) {
+    const auto list = object::chunk_list_of(*record);
+    WEFT_CHECK(list ? list->size == record->raw_size : list.error().code == Code::damaged);
+    return 0;
+  }
   const auto content = object::record_content(*record);
   if (!content) {
     WEFT_CHECK(content.error().code == Code::damaged);

@@ -340,4 +340,35 @@ Result<void> write_all(const Fd& fd, ByteView data, std::string_view path_for_er
   return {};
 }
 
+FileExtent next_extent(const Fd& fd) {
+  FileExtent extent;
+  const off_t here = ::lseek(fd.get(), 0, SEEK_CUR);
+  if (here < 0) return extent;
+  off_t data = ::lseek(fd.get(), here, SEEK_DATA);
+  if (data < 0 && errno == ENXIO) data = ::lseek(fd.get(), 0, SEEK_END);  // nothing but a hole, if anything
+  if (data > here) {
+    extent.hole = static_cast<std::uint64_t>(data - here);
+  } else if (data == here) {
+    const off_t hole = ::lseek(fd.get(), here, SEEK_HOLE);
+    if (hole > here) extent.data = static_cast<std::uint64_t>(hole - here);
+  }
+  // Back to where it was: this cannot fail where the first of these calls did not.
+  if (::lseek(fd.get(), here, SEEK_SET) != here) return {};
+  return extent;
+}
+
+Result<void> pass_over(const Fd& fd, std::uint64_t count, std::string_view path_for_errors) {
+  if (::lseek(fd.get(), static_cast<off_t>(count), SEEK_CUR) < 0)
+    return system_error(errno, "seek in", path_for_errors);
+  return {};
+}
+
+Result<void> end_at_position(const Fd& fd, std::string_view path_for_errors) {
+  const off_t here = ::lseek(fd.get(), 0, SEEK_CUR);
+  if (here < 0 || retry_eintr([&] { return ::ftruncate(fd.get(), here); }) != 0) {
+    return system_error(errno, "set the size of", path_for_errors);
+  }
+  return {};
+}
+
 }  // namespace weft

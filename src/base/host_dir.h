@@ -108,4 +108,16 @@ Result<FileStatus> file_status(const Fd& fd, std::string_view path_for_errors);
 Result<std::size_t> read_some(const Fd& fd, std::span<char> out, std::string_view path_for_errors);
 Result<void> write_all(const Fd& fd, ByteView data, std::string_view path_for_errors);
 
+/// What follows a file's position: so many bytes that are known to be zeros and lie nowhere (a hole), or so many that
+/// must be read. Neither at the end, and where the file system does not say.
+struct FileExtent {
+  std::uint64_t hole = 0;
+  std::uint64_t data = 0;
+};
+FileExtent next_extent(const Fd& fd);
+/// Moves the position on; when writing, what is passed over becomes a hole.
+Result<void> pass_over(const Fd& fd, std::uint64_t count, std::string_view path_for_errors);
+/// The file ends where its position is, also behind a hole.
+Result<void> end_at_position(const Fd& fd, std::string_view path_for_errors);
+
 }  // namespace weft

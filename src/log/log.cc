@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <bit>
 #include <climits>
 
 namespace weft::log {
@@ -11,6 +12,11 @@ namespace {
 
 constexpr std::uint64_t kFirstZeroStep = 256u << 10;
 constexpr std::uint64_t kLastZeroStep = 8u << 20;
+/// Zeros are written in larger steps as the log grows, never more ahead than a tenth of it: they stay at most the same
+/// again as what is recorded.
+std::uint64_t zero_step(std::uint64_t log_end) {
+  return std::clamp(std::bit_floor(log_end / 16), kFirstZeroStep, kLastZeroStep);
+}
 /// The ring's pages are made ready in steps, so that a small store stays small.
 constexpr std::uint64_t kRingStep = 64u << 10;
 
@@ -109,7 +115,6 @@ Result<void> Log::initialise(SharedControl& control, const ControlLayout& layout
   state.durable.store({position, end.chain, client[0], client[1], client[2], client[3]});
   WEFT_TRY(const std::uint64_t size, segments.file_size(position));
   state.zeroed_end.store(std::max(position, segments.segment_start(position) + size));
-  state.zero_step.store(kFirstZeroStep);
   state.damaged.store(is_damaged ? 1 : 0);
   return {};
 }
@@ -658,14 +663,24 @@ Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionI
   const Bytes padding(total - length, '\0');
   const ByteView parts[] = {ByteView(header_bytes, sizeof(header_bytes)), sections->late, sections->payload, padding};
   zero_mutex_.lock(me, notice_);
+  std::uint64_t zeroed = header.position + total;
+  const bool grows = zeroed > state_.zeroed_end.load();
   const auto written = [&]() -> Result<void> {
     WEFT_TRY(File* const file, segments_.writer(header.position));
     WEFT_DO(file->write_at(header.position % segments_.segment_bytes(), parts));
     control_.point("exclusive:written");
+    if (grows) {
+      // The file grows in any case, which is what a flush pays for: what the next commits need grows with it, instead
+      // of by a flush of its own. A step of the smallest, for others wait. A failure here is nobody's failure.
+      const std::uint64_t ahead = std::min(zeroed + kFirstZeroStep, segments_.segment_end(header.position));
+      if (ahead > zeroed && segments_.write_zeros(zeroed, ahead, false)) zeroed = ahead;
+    }
     return file->sync();
   }();
-  if (written && !control_.killed())
-    state_.zeroed_end.store(std::max(state_.zeroed_end.load(), header.position + total));
+  if (written && !control_.killed()) {
+    state_.zeroed_end.store(std::max(state_.zeroed_end.load(), zeroed));
+    state_.zero_bytes.fetch_add(zeroed - (header.position + total), std::memory_order_relaxed);
+  }
   zero_mutex_.unlock();
   if (!written) {
     segments_.forget_writers();
@@ -690,14 +705,15 @@ Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionI
   control_.point("exclusive:durable");
   publish_enqueued(state);
   unlock();
-  extend_ahead(me);
+  // What grew has its zeros; whoever leads a batch into them writes more. At a segment's end the next one is due.
+  if (!grows || zeroed == segments_.segment_end(header.position)) extend_ahead(me);
   return Appended{header.position, state.position};
 }
 
 void Log::extend_ahead(OwnerToken me) {
   const std::uint64_t durable_position = state_.durable.load()[0];
   const std::uint64_t zeroed = state_.zeroed_end.load(std::memory_order_acquire);
-  const std::uint64_t step = state_.zero_step.load(std::memory_order_relaxed);
+  const std::uint64_t step = zero_step(durable_position);
   const std::uint64_t segment_stop = segments_.segment_end(durable_position);
   const bool segment_full = zeroed >= segment_stop;
   const bool prepare_next = segment_full && state_.next_segment.load() != segment_stop &&
@@ -723,7 +739,6 @@ void Log::extend_ahead(OwnerToken me) {
     if (filled) {
       if (!control_.killed()) {
         state_.zeroed_end.store(to, std::memory_order_release);
-        state_.zero_step.store(std::min(std::max(size * 2, kFirstZeroStep), kLastZeroStep), std::memory_order_relaxed);
         state_.zero_bytes.fetch_add(to - from, std::memory_order_relaxed);
         state_.zero_flushes.fetch_add(1, std::memory_order_relaxed);
       }

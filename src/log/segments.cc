@@ -99,10 +99,10 @@ Result<File*> Segments::writer(std::uint64_t position) {
   return writers_.emplace(start, std::move(file)).first->second.get();
 }
 
-Result<void> Segments::write_zeros(std::uint64_t from, std::uint64_t to) {
+Result<void> Segments::write_zeros(std::uint64_t from, std::uint64_t to, bool flushed) {
   WEFT_TRY(auto file, env_.fs.open(path_of(from), OpenMode::write));
   WEFT_DO(put_zeros(*file, from - segment_start(from), to - segment_start(from)));
-  return file->sync();
+  return flushed ? file->sync() : Result<void>();
 }
 
 Result<void> Segments::create(std::uint64_t start, std::uint64_t zeros) {

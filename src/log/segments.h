@@ -59,8 +59,9 @@ class Segments {
 
   /// The segment's file, opened for writing and kept.
   Result<File*> writer(std::uint64_t position);
-  /// Zeros over [from, to) of one segment, flushed, through a handle of its own: a failure here spoils no writer's.
-  Result<void> write_zeros(std::uint64_t from, std::uint64_t to);
+  /// Zeros over [from, to) of one segment, through a handle of its own: a failure here spoils no writer's. Not flushed:
+  /// by whoever flushes that segment next.
+  Result<void> write_zeros(std::uint64_t from, std::uint64_t to, bool flushed = true);
   /// Makes the segment that begins at `start`, with its first `zeros` bytes written and durable, and its entry durable
   /// (L1). Finds one left behind by a dead process and goes on with it.
   Result<void> create(std::uint64_t start, std::uint64_t zeros);

@@ -83,7 +83,6 @@ struct SharedLogState {
   std::atomic<std::uint64_t> fill_cap, fill_cap_until;  ///< so many writers came at most, believed until that batch
   std::atomic<std::uint64_t> flush_average_ns;
   std::atomic<std::uint64_t> zeroed_end;  ///< the current segment is written (with zeros) up to here
-  std::atomic<std::uint64_t> zero_step;
   std::atomic<std::uint64_t> next_segment;  ///< start of a prepared next segment; 0 none
   std::atomic<std::uint64_t> next_zeroed;   ///< its zeroed end
   std::atomic<std::uint64_t> ring_allocated;

@@ -29,4 +29,13 @@ Result<Bytes> read_all(ByteSource& source, std::uint64_t max_bytes) {
   }
 }
 
+void hash_zeros(Sha256& hash, std::uint64_t count) {
+  static constexpr char kZeros[16u << 10] = {};
+  while (count > 0) {
+    const auto step = static_cast<std::size_t>(std::min<std::uint64_t>(count, sizeof(kZeros)));
+    hash.update(ByteView(kZeros, step));
+    count -= step;
+  }
+}
+
 }  // namespace weft::object

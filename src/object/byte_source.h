@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/hash.h"
 #include "object/object.h"
 
 namespace weft::object {
@@ -42,5 +43,8 @@ class OwnedSource final : public ByteSource {
 Result<std::size_t> read_fully(ByteSource& source, std::span<char> out);
 /// All of it; Code::invalid when there is more than `max_bytes`.
 Result<Bytes> read_all(ByteSource& source, std::uint64_t max_bytes);
+
+/// As hash.update() with so many zero bytes.
+void hash_zeros(Sha256& hash, std::uint64_t count);
 
 }  // namespace weft::object

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/testing/fake_env.h"
+#include "object/chunk_list.h"
 #include "object/memory_objects.h"
 #include "object/pack_format.h"
 #include "object/testing/sample_changes.h"
@@ -80,6 +81,27 @@ Inputs record_inputs() {
     EXPECT_TRUE(codec.encode(ObjectKind::blob, sha256(content), content, record).has_value());
     add_with_damage(inputs, name, record);
   }
+  Bytes chunks;
+  const Bytes list = encode_chunk_list({{ChunkEntry::Kind::zeros, 5u << 20, {}}});
+  EXPECT_TRUE(encode_chunks_record(sha256("large"), 5u << 20, list, chunks).has_value());
+  add_with_damage(inputs, "chunks", chunks);
+  return inputs;
+}
+
+Inputs chunk_list_inputs() {
+  using Kind = ChunkEntry::Kind;
+  Inputs inputs;
+  const ObjectId id = sha256("chunk");
+  const auto sized = [](std::uint64_t size, const Bytes& bytes) {
+    Bytes out;
+    ByteWriter(out).u64(size);
+    return out + bytes;
+  };
+  const std::vector<ChunkEntry> page{{Kind::chunk, 70'000, id}, {Kind::zeros, 1u << 20, {}}};
+  std::vector<ChunkEntry> list = page;
+  list.push_back({Kind::page, 9u << 20, sha256("page")});
+  add_with_damage(inputs, "list", sized(70'000 + (10u << 20), encode_chunk_list(list)));
+  add_with_damage(inputs, "page", sized(70'000 + (1u << 20), encode_page(page)));
   return inputs;
 }
 
@@ -151,6 +173,7 @@ TEST(FuzzCorpus, Tree) { hold("tree", tree_inputs()); }
 TEST(FuzzCorpus, Change) { hold("change", change_inputs()); }
 TEST(FuzzCorpus, ChangeSummary) { hold("change_summary", change_summary_inputs()); }
 TEST(FuzzCorpus, Record) { hold("record", record_inputs()); }
+TEST(FuzzCorpus, ChunkList) { hold("chunk_list", chunk_list_inputs()); }
 TEST(FuzzCorpus, Pack) { hold("pack", pack_inputs()); }
 
 }  // namespace

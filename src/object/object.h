@@ -16,15 +16,24 @@ namespace weft::object {
 enum class ObjectKind : std::uint8_t { blob = 1, tree = 2, change = 3 };
 std::string_view name(ObjectKind kind);
 
-/// Blobs from this size on are streamed through a pack; they are never asked for as one Bytes by code that can avoid
-/// it.
+/// Blobs from this size on are kept as chunks (chunk_list.h); they are never asked for as one Bytes by code that can
+/// avoid it.
 inline constexpr std::uint64_t kLargeBlobBytes = 1u << 20;
+/// No blob is larger.
+inline constexpr std::uint64_t kMaxBlobBytes = std::uint64_t{1} << 42;
+
+struct ChunkList;  // object/chunk_list.h
 
 /// Produces bytes in pieces: read() fills up to out.size() bytes and returns how many; 0 means the end.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual Result<std::size_t> read(std::span<char> out) = 0;
+  /// How many zero bytes come next that are known without being produced (a hole): whoever cares passes over them with
+  /// skip(), whoever does not reads them as ever. 0 says nothing.
+  virtual Result<std::uint64_t> zeros() { return std::uint64_t{0}; }
+  /// Passes over so many bytes, fewer only at the end; returns how many.
+  virtual Result<std::uint64_t> skip(std::uint64_t count);
 };
 
 /// Read access to objects. Thread-safe.
@@ -37,6 +46,8 @@ class ObjectReader {
   /// For blobs of any size, in bounded memory.
   virtual Result<std::unique_ptr<ByteSource>> open_blob(const ObjectId& id) const = 0;
   virtual Result<std::uint64_t> blob_size(const ObjectId& id) const = 0;
+  /// What a large blob is made of; nullopt where its content is stored as one. Code::not_found, Code::damaged.
+  virtual Result<std::optional<ChunkList>> chunk_list(const ObjectId& blob) const;
 };
 
 /// Where new objects go. What was put is readable through the same object's reader side at once (see

@@ -30,7 +30,7 @@ namespace weft::object {
 
 /// A pack's id, which is also its file's name.
 std::string pack_file_name(const ObjectId& pack);
-/// Of files that a killed writer may have left: the next one removes those nothing was written to for a day.
+/// Of files that a killed writer may have left: the next one removes those nothing was written to for an hour.
 inline constexpr std::string_view kPackTemporaryPrefix = "tmp-pack-";
 /// Raw bytes of every block but the last of an object.
 inline constexpr std::size_t kBlockBytes = 256u << 10;
@@ -53,8 +53,8 @@ class PackWriter {
 
   /// Bytes whose id the caller has computed. Does nothing when the object is there already (P4).
   Result<void> add(ObjectKind kind, const ObjectId& id, ByteView bytes);
-  /// The same with its record, as RecordCodec::encode makes it; of less than kLargeBlobBytes.
-  Result<void> add_encoded(ObjectKind kind, const ObjectId& id, std::uint64_t raw_size, ByteView record);
+  /// The same with its record, as RecordCodec::encode or encode_chunks_record makes it.
+  Result<void> add_encoded(ObjectKind kind, const ObjectId& id, ByteView record);
   /// Several objects as one group (group.h); all new, sizes and ids as in `head`, compressed by a GroupEncoder. A base
   /// is named by where it lies (0: none). Where the group lies is returned.
   struct Group {
@@ -70,11 +70,13 @@ class PackWriter {
   Result<ObjectWriter::StoredBlob> add_blob(ByteSource& source);
 
   bool contains(ObjectKind kind, const ObjectId& id) const;
-  /// Reading back what was added. not_found when it was not.
-  Result<Bytes> read(ObjectKind kind, const ObjectId& id) const;
+  /// Reading back what was added. not_found when it was not. `chunks` as PackReader::read_at has it.
+  Result<Bytes> read(ObjectKind kind, const ObjectId& id, const ObjectReader* chunks = nullptr) const;
   Result<std::uint64_t> size(ObjectKind kind, const ObjectId& id) const;
   /// The source must not outlive the writer, nor be used after finish().
-  Result<std::unique_ptr<ByteSource>> open_blob(const ObjectId& id) const;
+  Result<std::unique_ptr<ByteSource>> open_blob(const ObjectId& id,
+                                                std::shared_ptr<const ObjectReader> chunks = nullptr) const;
+  Result<std::optional<ChunkList>> chunk_list(const ObjectId& id) const;
 
   std::uint64_t objects() const;
   /// Written so far, the table not counted.
@@ -95,7 +97,7 @@ class PackReader {
   static Result<PackReader> open(FileSystem& fs, const std::string& path, const ObjectId& id);
 
   const PackSummary& summary() const;
-  /// Sum of all objects' sizes.
+  /// Sum of all objects' sizes; of lists of chunks, their own.
   std::uint64_t content_bytes() const;
 
   /// Where the object lies.
@@ -110,11 +112,16 @@ class PackReader {
   Result<Entry> entry(std::uint64_t place) const;
   /// The first place whose id's first 8 bytes, as a big-endian number, are `prefix` or more.
   Result<std::uint64_t> first_place(std::uint64_t prefix) const;
-  /// The object that lies at `offset`; damaged when it is another one.
-  Result<Bytes> read_at(std::uint64_t offset, ObjectKind kind, const ObjectId& id) const;
+  /// The object that lies at `offset`; damaged when it is another one. Of a blob kept as a list of chunks the chunks
+  /// are read from `chunks`, here and below; without, the list is damaged.
+  Result<Bytes> read_at(std::uint64_t offset, ObjectKind kind, const ObjectId& id,
+                        const ObjectReader* chunks = nullptr) const;
   Result<std::uint64_t> size_at(std::uint64_t offset, ObjectKind kind, const ObjectId& id) const;
   /// The source may outlive the reader.
-  Result<std::unique_ptr<ByteSource>> open_blob_at(std::uint64_t offset, const ObjectId& id) const;
+  Result<std::unique_ptr<ByteSource>> open_blob_at(std::uint64_t offset, const ObjectId& id,
+                                                   std::shared_ptr<const ObjectReader> chunks = nullptr) const;
+  /// The list of chunks at `offset`; nullopt when the blob there is kept in another form.
+  Result<std::optional<ChunkList>> chunk_list_at(std::uint64_t offset, const ObjectId& id) const;
 
   /// In order of ids.
   using Visit = std::function<Result<void>(ObjectKind, const ObjectId&, std::uint64_t offset)>;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/file_system.h"
+#include "object/chunk_list.h"
 #include "object/group.h"
 #include "object/pack.h"
 
@@ -103,14 +104,23 @@ struct PackedObject {
   std::size_t group_members = 0;    ///< how many lie in its group, with it; 0: it is in none
   std::uint64_t group_offset = 0;   ///< of its group; `stored` is then the group's
   std::uint64_t end() const { return stored_offset + stored_size; }
+  /// What it counts for in PackFooter::content_bytes.
+  std::uint64_t content_bytes() const { return form == Stored::chunks ? stored_size : raw_size; }
 };
 /// What lies at `offset`, which may be anything. A group is given as a whole, without an id: see read_group().
 Result<PackedObject> inspect_packed(const PackBytes& bytes, std::uint64_t offset);
 /// The same, and it must be this object.
 Result<PackedObject> inspect_packed(const PackBytes& bytes, std::uint64_t offset, ObjectKind kind, const ObjectId& id);
-/// Bounded memory (P2).
+/// Bounded memory (P2). Not of a list of chunks.
 std::unique_ptr<ByteSource> open_packed(std::shared_ptr<const PackBytes> bytes, const PackedObject& object);
+/// The same of any blob.
+Result<std::unique_ptr<ByteSource>> open_packed_blob(std::shared_ptr<const PackBytes> bytes, std::uint64_t offset,
+                                                     const ObjectId& id, std::shared_ptr<const ObjectReader> chunks);
 /// The whole object at `offset`, which must be this one; a small one in a single read.
-Result<Bytes> read_packed(const PackBytes& bytes, std::uint64_t offset, ObjectKind kind, const ObjectId& id);
+Result<Bytes> read_packed(const PackBytes& bytes, std::uint64_t offset, ObjectKind kind, const ObjectId& id,
+                          const ObjectReader* chunks);
+Result<ChunkList> read_packed_list(const PackBytes& bytes, const PackedObject& object);
+/// nullopt when the blob at `offset` is no list.
+Result<std::optional<ChunkList>> find_packed_list(const PackBytes& bytes, std::uint64_t offset, const ObjectId& id);
 
 }  // namespace weft::object

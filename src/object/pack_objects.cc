@@ -239,7 +239,35 @@ std::unique_ptr<ByteSource> open_packed(std::shared_ptr<const PackBytes> bytes, 
   return std::make_unique<PackedSource>(std::move(bytes), reference, object);
 }
 
-Result<Bytes> read_packed(const PackBytes& bytes, std::uint64_t offset, ObjectKind kind, const ObjectId& id) {
+Result<ChunkList> read_packed_list(const PackBytes& bytes, const PackedObject& object) {
+  WEFT_TRY(const Bytes stored, read_bounded(bytes, object.stored_offset, object.stored_size));
+  Record record;
+  record.form = object.form;
+  record.id = object.id;
+  record.raw_size = object.raw_size;
+  record.checksum = object.checksum;
+  record.stored = stored;
+  return chunk_list_of(record);
+}
+
+Result<std::optional<ChunkList>> find_packed_list(const PackBytes& bytes, std::uint64_t offset, const ObjectId& id) {
+  WEFT_TRY(const PackedObject object, inspect_packed(bytes, offset, ObjectKind::blob, id));
+  if (object.form != Stored::chunks) return std::optional<ChunkList>{};
+  WEFT_TRY(ChunkList list, read_packed_list(bytes, object));
+  return std::optional(std::move(list));
+}
+
+Result<std::unique_ptr<ByteSource>> open_packed_blob(std::shared_ptr<const PackBytes> bytes, std::uint64_t offset,
+                                                     const ObjectId& id, std::shared_ptr<const ObjectReader> chunks) {
+  WEFT_TRY(const PackedObject object, inspect_packed(*bytes, offset, ObjectKind::blob, id));
+  if (object.form != Stored::chunks) return open_packed(std::move(bytes), object);
+  WEFT_TRY(ChunkList list, read_packed_list(*bytes, object));
+  if (chunks == nullptr) return object_damaged(object, "it is a list of chunks that nobody can read");
+  return open_chunks(std::move(chunks), id, std::move(list));
+}
+
+Result<Bytes> read_packed(const PackBytes& bytes, std::uint64_t offset, ObjectKind kind, const ObjectId& id,
+                          const ObjectReader* chunks) {
   if (bytes.groups() != nullptr) {
     if (const auto group = bytes.groups()->find(offset)) {
       const auto member = group->head.find(id);
@@ -256,6 +284,11 @@ Result<Bytes> read_packed(const PackBytes& bytes, std::uint64_t offset, ObjectKi
   }
   WEFT_TRY(const PackedObject object, decode_packed(bytes, probe, offset));
   WEFT_DO(check_is(object, offset, kind, id));
+  if (object.form == Stored::chunks) {
+    WEFT_TRY(ChunkList list, read_packed_list(bytes, object));
+    if (chunks == nullptr) return object_damaged(object, "it is a list of chunks that nobody can read");
+    return read_chunks(*chunks, id, std::move(list));
+  }
   if (object.form != Stored::blocks && object.end() - offset <= probe.size()) {
     WEFT_TRY(const Record record, decode_record(probe));
     return bytes.groups() != nullptr ? bytes.groups()->content(record) : record_content(record);

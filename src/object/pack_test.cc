@@ -247,7 +247,7 @@ TEST(Pack, P1_CrashesLeaveWholePacksOrNone) {
   EXPECT_GT(whole, 0);
 }
 
-TEST(Pack, WhatKilledWritersLeftGoesAfterADay) {
+TEST(Pack, WhatKilledWritersLeftGoesAfterAnHour) {
   TempDir temp;
   FakeClock clock;
   Env env{posix_file_system(), clock, system_random()};
@@ -259,10 +259,10 @@ TEST(Pack, WhatKilledWritersLeftGoesAfterADay) {
     const Bytes bytes = content(1, 100);
     ASSERT_TRUE(writer.add(ObjectKind::blob, sha256(bytes), bytes).has_value());
   };
-  clock.set(made + std::int64_t{23} * 3600 * 1'000'000'000);
+  clock.set(made + std::int64_t{50} * 60 * 1'000'000'000);
   write_one();
   EXPECT_TRUE(posix_file_system().status(left).has_value());
-  clock.set(made + std::int64_t{25} * 3600 * 1'000'000'000);
+  clock.set(made + std::int64_t{70} * 60 * 1'000'000'000);
   write_one();
   EXPECT_FALSE(posix_file_system().status(left).has_value());
 }

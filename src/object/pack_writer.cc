@@ -14,7 +14,7 @@ namespace weft::object {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1u << 20;
-constexpr std::int64_t kOldTemporaryNs = std::int64_t{24} * 3600 * 1'000'000'000;
+constexpr std::int64_t kOldTemporaryNs = std::int64_t{3600} * 1'000'000'000;
 
 /// The file being written: a buffer over its end, readable and patchable everywhere.
 class GrowingFile final : public PackBytes {
@@ -160,7 +160,7 @@ struct PackWriter::State {
   Result<void> begin();
   Result<void> create();
   Result<void> make_durable(const std::string& final_path);
-  Result<void> add_entry(ObjectKind kind, const ObjectId& id, std::uint64_t offset, std::uint64_t raw_size);
+  Result<void> add_entry(ObjectKind kind, const ObjectId& id, std::uint64_t offset, std::uint64_t content);
   Result<void> append_block(ByteView raw);
   Result<void> add_blocks(ObjectKind kind, const ObjectId& id, ByteView bytes);
   Result<ObjectWriter::StoredBlob> add_large_blob(ByteSource& source);
@@ -211,13 +211,13 @@ Result<void> PackWriter::State::begin() {
 }
 
 Result<void> PackWriter::State::add_entry(ObjectKind kind, const ObjectId& id, std::uint64_t offset,
-                                          std::uint64_t raw_size) {
+                                          std::uint64_t content) {
   if (out.end() > kMaxPackBytes / 2) {  // the other half is more than any table takes
     out.cut(offset);
     return make_error(Code::invalid, fmt::format("a pack cannot be larger than {} bytes", kMaxPackBytes / 2));
   }
   added.add(kind, id, offset);
-  content_bytes += raw_size;
+  content_bytes += content;
   return note(out.flush_if_full());
 }
 
@@ -344,13 +344,15 @@ Result<void> PackWriter::add(ObjectKind kind, const ObjectId& id, ByteView bytes
   return state_->add_entry(kind, id, start, bytes.size());
 }
 
-Result<void> PackWriter::add_encoded(ObjectKind kind, const ObjectId& id, std::uint64_t raw_size, ByteView record) {
-  WEFT_CHECK(raw_size < kLargeBlobBytes);
+Result<void> PackWriter::add_encoded(ObjectKind kind, const ObjectId& id, ByteView record) {
+  WEFT_TRY(const RecordHead head, decode_record_head(record));
+  WEFT_CHECK(head.record.kind == kind && head.record.id == id && head.record.length == record.size());
   WEFT_DO(state_->begin());
   if (state_->added.find(kind, id)) return {};  // P4
   const std::uint64_t start = state_->out.end();
   state_->out.buffer() += record;
-  return state_->add_entry(kind, id, start, raw_size);
+  return state_->add_entry(kind, id, start,
+                           head.record.form == Stored::chunks ? head.stored_size : head.record.raw_size);
 }
 
 Result<std::uint64_t> PackWriter::add_group(const Group& group) {
@@ -401,10 +403,10 @@ Error not_in_pack(ObjectKind kind, const ObjectId& id) {
 
 }  // namespace
 
-Result<Bytes> PackWriter::read(ObjectKind kind, const ObjectId& id) const {
+Result<Bytes> PackWriter::read(ObjectKind kind, const ObjectId& id, const ObjectReader* chunks) const {
   const auto offset = state_->added.find(kind, id);
   if (!offset) return not_in_pack(kind, id);
-  return read_packed(state_->out, *offset, kind, id);
+  return read_packed(state_->out, *offset, kind, id, chunks);
 }
 
 Result<std::uint64_t> PackWriter::size(ObjectKind kind, const ObjectId& id) const {
@@ -414,12 +416,19 @@ Result<std::uint64_t> PackWriter::size(ObjectKind kind, const ObjectId& id) cons
   return object.raw_size;
 }
 
-Result<std::unique_ptr<ByteSource>> PackWriter::open_blob(const ObjectId& id) const {
+Result<std::unique_ptr<ByteSource>> PackWriter::open_blob(const ObjectId& id,
+                                                          std::shared_ptr<const ObjectReader> chunks) const {
   const auto offset = state_->added.find(ObjectKind::blob, id);
   if (!offset) return not_in_pack(ObjectKind::blob, id);
-  WEFT_TRY(const PackedObject object, inspect_packed(state_->out, *offset, ObjectKind::blob, id));
   // Not owned: the writer outlives the source (pack.h).
-  return open_packed(std::shared_ptr<const PackBytes>(std::shared_ptr<void>(), &state_->out), object);
+  return open_packed_blob(std::shared_ptr<const PackBytes>(std::shared_ptr<void>(), &state_->out), *offset, id,
+                          std::move(chunks));
+}
+
+Result<std::optional<ChunkList>> PackWriter::chunk_list(const ObjectId& id) const {
+  const auto offset = state_->added.find(ObjectKind::blob, id);
+  if (!offset) return not_in_pack(ObjectKind::blob, id);
+  return find_packed_list(state_->out, *offset, id);
 }
 
 std::uint64_t PackWriter::objects() const { return state_->added.size(); }

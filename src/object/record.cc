@@ -34,8 +34,15 @@ Result<RecordHead> decode_record_head(ByteView bytes) {
   if (!reader.ok()) return damaged("a record is cut off in its header");
   if (kind < 1 || kind > 3) return damaged(fmt::format("a record has the unknown kind {}", kind));
   record.kind = static_cast<ObjectKind>(kind);
-  if (form > static_cast<std::uint8_t>(Stored::zstd)) return record_damaged(record, "is stored in an unknown form");
   record.form = static_cast<Stored>(form);
+  if (record.form == Stored::chunks) {
+    const bool fits =
+        record.kind == ObjectKind::blob && record.raw_size <= kMaxBlobBytes && head.stored_size <= kMaxRecordBytes;
+    if (!fits) return record_damaged(record, "is a list of chunks that does not fit");
+    record.length = reader.position() + head.stored_size;
+    return head;
+  }
+  if (form > static_cast<std::uint8_t>(Stored::zstd)) return record_damaged(record, "is stored in an unknown form");
   if (record.raw_size > kMaxRecordBytes) return record_damaged(record, "claims more bytes than a record may have");
   const bool plain = record.form == Stored::plain;
   if (plain ? head.stored_size != record.raw_size : head.stored_size >= record.raw_size) {
@@ -113,24 +120,42 @@ Result<void> RecordCodec::unpack(Stored form, ByteView stored, std::uint64_t raw
   return {};
 }
 
+namespace {
+
+void append_record(ObjectKind kind, Stored form, const ObjectId& id, std::uint64_t raw_size, ByteView stored,
+                   Bytes& out) {
+  ByteWriter writer(out);
+  writer.u8(static_cast<std::uint8_t>(kind));
+  writer.u8(static_cast<std::uint8_t>(form));
+  writer.raw(id.view());
+  writer.varint(raw_size);
+  writer.varint(stored.size());
+  writer.u64(xxh3(stored));
+  writer.raw(stored);
+}
+
+}  // namespace
+
+Result<void> encode_chunks_record(const ObjectId& id, std::uint64_t size, ByteView list, Bytes& out) {
+  if (size > kMaxBlobBytes || list.size() > kMaxRecordBytes) {
+    return make_error(Code::invalid, fmt::format("blob {} of {} bytes is too large to be stored", id.hex(), size));
+  }
+  append_record(ObjectKind::blob, Stored::chunks, id, size, list, out);
+  return {};
+}
+
 Result<void> RecordCodec::encode(ObjectKind kind, const ObjectId& id, ByteView content, Bytes& out) {
   if (content.size() > kMaxRecordBytes) {
     return make_error(Code::invalid, fmt::format("{} {} has {} bytes, a record holds at most {}", name(kind), id.hex(),
                                                  content.size(), kMaxRecordBytes));
   }
   const Packed packed = pack(content);
-  ByteWriter writer(out);
-  writer.u8(static_cast<std::uint8_t>(kind));
-  writer.u8(static_cast<std::uint8_t>(packed.form));
-  writer.raw(id.view());
-  writer.varint(content.size());
-  writer.varint(packed.bytes.size());
-  writer.u64(xxh3(packed.bytes));
-  writer.raw(packed.bytes);
+  append_record(kind, packed.form, id, content.size(), packed.bytes, out);
   return {};
 }
 
 Result<Bytes> RecordCodec::content(const Record& record) {
+  if (record.form == Stored::chunks) return record_damaged(record, "is a list of chunks where content is wanted");
   if (xxh3(record.stored) != record.checksum) return record_damaged(record, "does not match its checksum");
   Bytes content;
   if (auto done = unpack(record.form, record.stored, record.raw_size, content); !done) {

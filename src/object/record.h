@@ -27,6 +27,7 @@ enum class Stored : std::uint8_t {
   zstd = 1,
   blocks = 2,  ///< packs only
   group = 3,   ///< packs only: of several objects (group.h)
+  chunks = 4,  ///< of a large blob, instead of its content: what it is made of (chunk_list.h)
 };
 
 /// A record as it lies in the bytes it was decoded from.
@@ -41,7 +42,7 @@ struct Record {
 };
 
 /// No header of a record is longer.
-inline constexpr std::size_t kMaxRecordHeadBytes = 1 + 1 + ObjectId::kSize + 4 + 4 + 8;
+inline constexpr std::size_t kMaxRecordHeadBytes = 1 + 1 + ObjectId::kSize + 7 + 4 + 8;
 /// The header of the record that begins `bytes`, which need not hold the stored bytes: `stored` is empty, `stored_size`
 /// and `length` say what they will be. damaged as below.
 struct RecordHead {
@@ -51,6 +52,10 @@ struct RecordHead {
 Result<RecordHead> decode_record_head(ByteView bytes);
 /// The record that begins `bytes` (which may go on behind it). damaged on anything a codec could not have written.
 Result<Record> decode_record(ByteView bytes);
+
+/// Appends the record of a blob that is kept as a list of chunks: `list` as encode_chunk_list() makes it, at most
+/// kMaxRecordBytes of it, else Code::invalid.
+Result<void> encode_chunks_record(const ObjectId& id, std::uint64_t size, ByteView list, Bytes& out);
 
 /// Encodes and decodes records, keeping zstd's working memory from one to the next; there is none before the first
 /// object that is large enough to compress.
@@ -64,7 +69,7 @@ class RecordCodec {
 
   /// Appends the record of an object to `out`. Code::invalid above kMaxRecordBytes, with `out` unchanged.
   Result<void> encode(ObjectKind kind, const ObjectId& id, ByteView content, Bytes& out);
-  /// O1, O2.
+  /// O1, O2. Of a list of chunks, which is no content: damaged (chunk_list.h has whole_content).
   Result<Bytes> content(const Record& record);
 
   /// The better of the two forms for some bytes; the view lives until the next call.

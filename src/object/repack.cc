@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "object/byte_source.h"
+#include "object/chunk_list.h"
 #include "object/group_builder.h"
 
 namespace weft::object {
@@ -32,7 +33,16 @@ class Packing {
     if (item.kind == ObjectKind::blob) {
       WEFT_TRY(size, reader.blob_size(item.id));
     }
+    std::optional<ChunkList> list;
     if (size >= kLargeBlobBytes) {
+      WEFT_TRY(list, reader.chunk_list(item.id));
+    }
+    if (list) {  // its chunks are items of their own
+      Bytes record;
+      WEFT_DO(encode_chunks_record(item.id, list->size, encode_chunk_list(list->entries), record));
+      WEFT_DO(writer_.add_encoded(item.kind, item.id, record));
+      size = record.size();
+    } else if (size >= kLargeBlobBytes) {
       WEFT_TRY(const auto source, reader.open_blob(item.id));
       WEFT_TRY(const auto stored, writer_.add_blob(*source));
       if (stored.id != item.id) {

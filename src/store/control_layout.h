@@ -8,7 +8,7 @@
 
 namespace weft::store {
 
-inline constexpr std::uint32_t kControlLayout = 5;
+inline constexpr std::uint32_t kControlLayout = 6;
 
 /// A merge is due when the tail holds this many entries (fewer while the table is small).
 inline constexpr std::uint64_t kMergeEntries = 32'768;

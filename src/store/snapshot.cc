@@ -5,6 +5,7 @@
 #include <set>
 
 #include "object/byte_source.h"
+#include "object/chunk_list.h"
 #include "store/store_state.h"
 
 namespace weft::store {
@@ -65,16 +66,22 @@ Error not_found(ObjectKind kind, const ObjectId& id) {
   return make_error(Code::not_found, fmt::format("there is no {} {} in this store", object::name(kind), id.hex()));
 }
 
-Result<Bytes> read_object(Store::State& store, std::uint64_t bound, ObjectKind kind, const ObjectId& id) {
+Result<Bytes> read_object(Store::State& store, std::uint64_t bound, ObjectKind kind, const ObjectId& id,
+                          const object::ObjectReader* chunks) {
   store.objects_read.fetch_add(1, std::memory_order_relaxed);
   return use_object<Bytes>(store, bound, kind, id, [&](const Found& found) -> Result<std::optional<Bytes>> {
     if (found.pack) {
-      WEFT_TRY(Bytes bytes, found.pack->read_at(found.offset, kind, id));
+      WEFT_TRY(Bytes bytes, found.pack->read_at(found.offset, kind, id, chunks));
       return std::optional<Bytes>(std::move(bytes));
     }
     std::shared_ptr<Mapping> keep;
     WEFT_TRY(const auto record, record_at(store, bound, found.position, kind, id, keep));
     if (!record) return std::optional<Bytes>{};
+    if (record->form == object::Stored::chunks && chunks != nullptr) {
+      WEFT_TRY(object::ChunkList list, object::chunk_list_of(*record));
+      WEFT_TRY(Bytes bytes, object::read_chunks(*chunks, id, std::move(list)));
+      return std::optional<Bytes>(std::move(bytes));
+    }
     WEFT_TRY(Bytes bytes, store.codecs.content(*record));
     return std::optional<Bytes>(std::move(bytes));
   });
@@ -88,7 +95,7 @@ Snapshot& Snapshot::operator=(const Snapshot&) = default;
 std::uint64_t Snapshot::position() const { return state_->durable.position; }
 
 Result<Bytes> Snapshot::read(ObjectKind kind, const ObjectId& id) const {
-  return read_object(*state_->store, state_->durable.position, kind, id);
+  return read_object(*state_->store, state_->durable.position, kind, id, this);
 }
 
 Result<bool> Snapshot::contains(ObjectKind kind, const ObjectId& id) const {
@@ -122,19 +129,55 @@ Result<std::uint64_t> Snapshot::blob_size(const ObjectId& id) const {
 
 Result<std::unique_ptr<object::ByteSource>> Snapshot::open_blob(const ObjectId& id) const {
   using Source = std::unique_ptr<object::ByteSource>;
-  return use_object<Source>(*state_->store, state_->durable.position, ObjectKind::blob, id,
-                            [&](const Found& found) -> Result<std::optional<Source>> {
-                              if (found.pack) {
-                                WEFT_TRY(Source source, found.pack->open_blob_at(found.offset, id));
-                                return std::optional<Source>(std::move(source));
-                              }
-                              std::shared_ptr<Mapping> keep;
-                              WEFT_TRY(const auto record, record_at(*state_->store, state_->durable.position,
-                                                                    found.position, ObjectKind::blob, id, keep));
-                              if (!record) return std::optional<Source>{};
-                              WEFT_TRY(Bytes bytes, state_->store->codecs.content(*record));
-                              return std::optional<Source>(std::make_unique<object::OwnedSource>(std::move(bytes)));
-                            });
+  return use_object<Source>(
+      *state_->store, state_->durable.position, ObjectKind::blob, id,
+      [&](const Found& found) -> Result<std::optional<Source>> {
+        if (found.pack) {
+          WEFT_TRY(Source source, found.pack->open_blob_at(found.offset, id, std::make_shared<Snapshot>(*this)));
+          return std::optional<Source>(std::move(source));
+        }
+        std::shared_ptr<Mapping> keep;
+        WEFT_TRY(const auto record,
+                 record_at(*state_->store, state_->durable.position, found.position, ObjectKind::blob, id, keep));
+        if (!record) return std::optional<Source>{};
+        if (record->form == object::Stored::chunks) {
+          WEFT_TRY(object::ChunkList list, object::chunk_list_of(*record));
+          return std::optional<Source>(object::open_chunks(std::make_shared<Snapshot>(*this), id, std::move(list)));
+        }
+        WEFT_TRY(Bytes bytes, state_->store->codecs.content(*record));
+        return std::optional<Source>(std::make_unique<object::OwnedSource>(std::move(bytes)));
+      });
+}
+
+Result<std::optional<object::ChunkList>> Snapshot::chunk_list(const ObjectId& blob) const {
+  using List = std::optional<object::ChunkList>;
+  return use_object<List>(*state_->store, state_->durable.position, ObjectKind::blob, blob,
+                          [&](const Found& found) -> Result<std::optional<List>> {
+                            if (found.pack) {
+                              WEFT_TRY(List list, found.pack->chunk_list_at(found.offset, blob));
+                              return std::optional<List>(std::move(list));
+                            }
+                            std::shared_ptr<Mapping> keep;
+                            WEFT_TRY(const auto record, record_at(*state_->store, state_->durable.position,
+                                                                  found.position, ObjectKind::blob, blob, keep));
+                            if (!record) return std::optional<List>{};
+                            if (record->form != object::Stored::chunks) return std::optional<List>(List{});
+                            WEFT_TRY(object::ChunkList list, object::chunk_list_of(*record));
+                            return std::optional<List>(List(std::move(list)));
+                          });
+}
+
+Result<std::vector<ObjectId>> Snapshot::chunks_of(const ObjectId& blob) const {
+  WEFT_TRY(const auto list, chunk_list(blob));
+  std::vector<ObjectId> ids;
+  if (!list) return ids;
+  WEFT_DO(object::for_each_chunk(*this, *list, [&](const object::ChunkEntry& entry) -> Result<void> {
+    ids.push_back(entry.id);
+    return {};
+  }));
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
 }
 
 Result<object::Change> Snapshot::change(const ChangeId& id) const {

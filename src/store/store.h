@@ -130,6 +130,9 @@ class Snapshot final : public object::ObjectReader {
   Result<bool> contains(ObjectKind kind, const ObjectId& id) const override;
   Result<std::unique_ptr<object::ByteSource>> open_blob(const ObjectId& id) const override;
   Result<std::uint64_t> blob_size(const ObjectId& id) const override;
+  Result<std::optional<object::ChunkList>> chunk_list(const ObjectId& blob) const override;
+  /// All blobs such a list needs, pages of the list among them, each once; none where there is no list.
+  Result<std::vector<ObjectId>> chunks_of(const ObjectId& blob) const;
 
   Result<object::Change> change(const ChangeId& id) const;
   Result<object::ChangeSummary> change_summary(const ChangeId& id) const;
@@ -203,6 +206,8 @@ class Transaction final : public object::ObjectWriter {
   Result<ObjectId> put(ObjectKind kind, ByteView bytes) override;
   Result<void> put_with_id(ObjectKind kind, const ObjectId& id, ByteView bytes) override;
   Result<StoredBlob> put_blob(object::ByteSource& source) override;
+  /// A large blob's list under the id of its content, as another store or pack has it. What it names is put besides.
+  Result<void> put_chunk_list(const ObjectId& id, const object::ChunkList& list);
   /// Encodes, stores, indexes by id and by `delta` (zero: not indexed by delta).
   Result<ChangeId> put_change(const object::Change& change, const DeltaId& delta = {});
   Result<void> index_git_commit(const GitId& git, const ChangeId& change);
@@ -228,6 +233,7 @@ class Transaction final : public object::ObjectWriter {
 
  private:
   friend class Store;
+  Result<StoredBlob> put_large(object::ByteSource& source);
   std::unique_ptr<State> state_;
 };
 

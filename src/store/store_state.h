@@ -116,7 +116,9 @@ struct Snapshot::State {
 };
 
 /// Calls `use` for the places of an object until one holds it: the record's content, or what the pack gives.
-Result<Bytes> read_object(Store::State& store, std::uint64_t bound, ObjectKind kind, const ObjectId& id);
+/// A large blob's chunks are read from `chunks`.
+Result<Bytes> read_object(Store::State& store, std::uint64_t bound, ObjectKind kind, const ObjectId& id,
+                          const object::ObjectReader* chunks = nullptr);
 
 Error not_found(ObjectKind kind, const ObjectId& id);
 

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "base/hash.h"
 #include "base/testing/temp_dir.h"
+#include "object/byte_source.h"
+#include "object/chunk_list.h"
 
 namespace weft::store {
 namespace {
@@ -20,6 +24,14 @@ object::Change change_of(const std::vector<ChangeId>& parents, std::uint64_t lam
 }
 
 DeltaId delta_of(std::string_view message) { return DeltaId::from_bytes(sha256(message).view()); }
+
+/// Bytes that nothing compresses.
+Bytes noise(std::uint64_t seed, std::size_t size) {
+  std::mt19937_64 random(seed);
+  Bytes out(size, '\0');
+  for (char& byte : out) byte = static_cast<char>(random());
+  return out;
+}
 
 class StoreTest : public testing::Test {
  protected:
@@ -177,11 +189,132 @@ TEST_F(StoreTest, LargeContentGoesThroughAPackAndComesBack) {
   for (const auto& finding : report->findings) ADD_FAILURE() << finding.what << " / " << finding.affects;
 }
 
+TEST_F(StoreTest, AnEditOfLargeContentStoresWhatChanged) {
+  Bytes content = noise(7, 12u << 20);
+  content.replace(5u << 20, 2u << 20, Bytes(2u << 20, '\0'));
+  const auto put = [&](ByteView bytes) {
+    auto transaction = store_->begin().value();
+    object::ViewSource source(bytes);
+    const auto stored = transaction.put_blob(source).value();
+    EXPECT_EQ(stored.id, sha256(bytes));
+    EXPECT_EQ(stored.size, bytes.size());
+    // Before it is durable, too.
+    EXPECT_EQ(transaction.reader().read(ObjectKind::blob, stored.id).value(), bytes);
+    const auto opened = transaction.reader().open_blob(stored.id).value();
+    EXPECT_EQ(object::read_all(*opened, bytes.size()).value(), bytes);
+    EXPECT_TRUE(transaction.commit());
+    return stored.id;
+  };
+  const ObjectId first = put(content);
+  EXPECT_EQ(store_->info()->packs, 1u);
+  const auto step = [&](const Bytes& edited) {
+    const auto before = store_->info().value();
+    const ObjectId id = put(edited);
+    const auto after = store_->info().value();
+    EXPECT_EQ(after.packs, before.packs);  // in the frame: one write, one flush
+    EXPECT_EQ(after.flushes, before.flushes + 1);
+    EXPECT_EQ(store_->snapshot()->read(ObjectKind::blob, id).value(), edited);
+    return after.bytes_written - before.bytes_written;
+  };
+  Bytes edited = content;
+  edited[3u << 20] ^= 1;
+  EXPECT_LT(step(edited), 400u << 10);
+  edited.insert(9u << 20, "an insertion");
+  EXPECT_LT(step(edited), 400u << 10);
+  edited += noise(8, 1000);
+  EXPECT_LT(step(edited), 400u << 10);
+  EXPECT_LT(step(content), 8192u);  // all of it is there
+
+  const auto snapshot = store_->snapshot().value();
+  EXPECT_EQ(snapshot.read(ObjectKind::blob, first).value(), content);
+  EXPECT_EQ(snapshot.blob_size(first).value(), content.size());
+  const auto list = snapshot.chunk_list(first).value();
+  ASSERT_TRUE(list.has_value());
+  const auto chunks = snapshot.chunks_of(first).value();
+  EXPECT_GT(chunks.size(), 50u);
+  std::uint64_t sum = 2u << 20;  // the zeros
+  ASSERT_TRUE(object::for_each_chunk(snapshot, *list, [&](const object::ChunkEntry& entry) -> Result<void> {
+    EXPECT_TRUE(std::binary_search(chunks.begin(), chunks.end(), entry.id));
+    EXPECT_TRUE(snapshot.chunks_of(entry.id)->empty());
+    if (entry.kind == object::ChunkEntry::Kind::chunk) sum += snapshot.blob_size(entry.id).value();
+    return {};
+  }));
+  EXPECT_EQ(sum, content.size());
+  // From its middle, without what is before.
+  const std::uint64_t read_before = store_->objects_read();
+  const auto source = snapshot.open_blob(first).value();
+  ASSERT_EQ(source->skip(11u << 20).value(), 11u << 20);
+  Bytes piece(1000, '\0');
+  ASSERT_EQ(object::read_fully(*source, piece).value(), piece.size());
+  EXPECT_EQ(piece, content.substr(11u << 20, piece.size()));
+  EXPECT_LE(store_->objects_read() - read_before, 2u);
+
+  const auto report = store_->verify(true, {});
+  ASSERT_TRUE(report);
+  for (const auto& finding : report->findings) ADD_FAILURE() << finding.what << " / " << finding.affects;
+}
+
+TEST_F(StoreTest, ZerosWrittenAheadStayNearWhatIsRecorded) {
+  const auto put = [&](std::uint64_t seed, std::size_t size) {
+    auto transaction = store_->begin().value();
+    ASSERT_TRUE(transaction.put(ObjectKind::blob, noise(seed, size)));
+    ASSERT_TRUE(transaction.commit());
+  };
+  for (std::uint64_t i = 0; i < 120; ++i) {
+    put(i, 100'000);
+    const auto info = store_->info().value();
+    EXPECT_LE(info.zero_bytes, info.bytes_written + info.bytes_written / 10 + (512u << 10)) << i;
+  }
+  // Frames that make the file grow bring their own, a step of the smallest each, and no flush for them.
+  const auto before = store_->info().value();
+  for (std::uint64_t i = 0; i < 8; ++i) put(1000 + i, 1'000'000);
+  const auto after = store_->info().value();
+  EXPECT_EQ(after.flushes - before.flushes, 8u);
+  EXPECT_LE(after.zero_bytes - before.zero_bytes, (after.bytes_written - before.bytes_written) / 2 + (1u << 20));
+}
+
+TEST_F(StoreTest, ManyTinyPiecesOfOneFileDoNotOverflowAFrame) {
+  Bytes content;
+  for (int i = 0; i < 16'500; ++i) {  // an entry each: more than a frame may have
+    content += std::to_string(i);
+    content.append(16u << 10, '\0');
+  }
+  auto transaction = store_->begin().value();
+  object::ViewSource source(content);
+  const auto stored = transaction.put_blob(source).value();
+  ASSERT_TRUE(transaction.commit());
+  EXPECT_EQ(store_->info()->packs, 1u);
+  EXPECT_TRUE(store_->snapshot()->read(ObjectKind::blob, stored.id).value() == content);
+}
+
+TEST_F(StoreTest, ALargeSourceThatFailsLeavesNoBlobAndTheTransactionGoesOn) {
+  class Failing final : public object::ByteSource {
+   public:
+    explicit Failing(ByteView bytes) : bytes_(bytes) {}
+    Result<std::size_t> read(std::span<char> out) override {
+      WEFT_TRY(const std::size_t got, bytes_.read(out));
+      if (got == 0) return make_error(Code::io, "the file went away");
+      return got;
+    }
+
+   private:
+    object::ViewSource bytes_;
+  };
+  const Bytes content = noise(3, 9u << 20);
+  auto transaction = store_->begin().value();
+  Failing failing(content);
+  EXPECT_EQ(transaction.put_blob(failing).error().code, Code::io);
+  EXPECT_FALSE(transaction.reader().contains(ObjectKind::blob, sha256(content)).value());
+  object::ViewSource whole(content);
+  const auto stored = transaction.put_blob(whole).value();
+  ASSERT_TRUE(transaction.commit());
+  EXPECT_TRUE(store_->snapshot()->read(ObjectKind::blob, stored.id).value() == content);
+}
+
 TEST_F(StoreTest, ALostPackTakesOnlyItsOwnContentWithIt) {  // IX4
   ChangeId before;
   ASSERT_TRUE(commit("main", std::nullopt, "before", &before));
-  Bytes large(2u << 20, '\0');
-  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>(i * i >> 7);
+  const Bytes large = noise(1, 6u << 20);
   const auto put = [&] {
     auto transaction = store_->begin().value();
     const ObjectId id = transaction.put(ObjectKind::blob, large).value();

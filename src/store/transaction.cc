@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/mutex.h"
 #include "object/byte_source.h"
+#include "object/chunk_list.h"
 #include "store/history_writer.h"
 
 namespace weft::store {
@@ -16,6 +17,8 @@ constexpr std::uint64_t kMoveReadBytes = 1024;
 constexpr std::uint64_t kMaxMoveBytes = 2 * kMaxRefExtraBytes;
 constexpr int kMaxMergeRounds = 100;
 constexpr std::size_t kMaxLinearPuts = 8;
+/// So that what else a transaction brings (links, refs) still fits beside them.
+constexpr std::size_t kMaxFrameObjects = kMaxFrameEntries / 2;
 
 struct ObjectKey {
   ObjectKind kind;
@@ -73,8 +76,12 @@ struct Transaction::State final : log::FrameSource {
     return offset_of(kind, id).has_value() || (pack && pack->contains(kind, id));
   }
   std::uint64_t frame_limit() const { return std::min(kMaxFrameObjectBytes, store->format.segment_bytes / 4); }
-  /// `encoded`: its record (RecordCodec), where somebody has made it already.
+  /// `encoded`: its record (RecordCodec), where somebody has made it already; then nothing else is needed of it.
   Result<void> put_record(ObjectKind kind, const ObjectId& id, ByteView bytes, ByteView encoded);
+  /// Whether it need not be put: it is here, or durable in the store.
+  Result<bool> is_known(ObjectKind kind, const ObjectId& id) const;
+  /// The list of a large blob, where this transaction holds one. The lock is held.
+  Result<std::optional<object::ChunkList>> own_chunk_list(const ObjectId& id) const;
   /// From here on objects go into a pack of their own.
   Result<void> spill();
   object::PackWriter& pack_writer() {
@@ -98,14 +105,21 @@ struct Transaction::State final : log::FrameSource {
   struct Overlay final : object::ObjectReader {
     explicit Overlay(State& s) : state(s) {}
     Result<Bytes> read(ObjectKind kind, const ObjectId& id) const override {
+      std::optional<object::ChunkList> list;
       {
         const MutexLock lock(state.objects_mutex);
-        if (const auto offset = state.offset_of(kind, id)) {
-          WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(*offset)));
-          return state.codec.content(record);
+        if (kind == ObjectKind::blob) {
+          WEFT_TRY(list, state.own_chunk_list(id));
         }
-        if (state.pack && state.pack->contains(kind, id)) return state.pack->read(kind, id);
+        if (!list) {
+          if (const auto offset = state.offset_of(kind, id)) {
+            WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(*offset)));
+            return state.codec.content(record);
+          }
+          if (state.pack && state.pack->contains(kind, id)) return state.pack->read(kind, id);
+        }
       }
+      if (list) return object::read_chunks(*this, id, *std::move(list));
       return state.snapshot.read(kind, id);
     }
     Result<bool> contains(ObjectKind kind, const ObjectId& id) const override {
@@ -118,6 +132,10 @@ struct Transaction::State final : log::FrameSource {
     Result<std::unique_ptr<object::ByteSource>> open_blob(const ObjectId& id) const override {
       {
         const MutexLock lock(state.objects_mutex);
+        WEFT_TRY(auto list, state.own_chunk_list(id));
+        // Lent, not owned: valid while the transaction lives.
+        const std::shared_ptr<const object::ObjectReader> self(std::shared_ptr<void>(), this);
+        if (list) return object::open_chunks(self, id, *std::move(list));
         if (const auto offset = state.offset_of(ObjectKind::blob, id)) {
           WEFT_TRY(const auto record, object::decode_record(ByteView(state.records).substr(*offset)));
           WEFT_TRY(Bytes bytes, state.codec.content(record));
@@ -137,6 +155,13 @@ struct Transaction::State final : log::FrameSource {
         if (state.pack && state.pack->contains(ObjectKind::blob, id)) return state.pack->size(ObjectKind::blob, id);
       }
       return state.snapshot.blob_size(id);
+    }
+    Result<std::optional<object::ChunkList>> chunk_list(const ObjectId& blob) const override {
+      {
+        const MutexLock lock(state.objects_mutex);
+        if (state.has(ObjectKind::blob, blob)) return state.own_chunk_list(blob);
+      }
+      return state.snapshot.chunk_list(blob);
     }
     State& state;
   };
@@ -182,17 +207,18 @@ struct Transaction::State final : log::FrameSource {
 };
 
 Result<void> Transaction::State::put_record(ObjectKind kind, const ObjectId& object, ByteView bytes, ByteView encoded) {
-  if (!spilled && records.size() + bytes.size() > frame_limit()) {
+  const std::size_t most = bytes.empty() ? encoded.size() : bytes.size();
+  if (!spilled && (records.size() + most > frame_limit() || puts.size() >= kMaxFrameObjects)) {
     if (lock_context != nullptr) {
       return make_error(Code::invalid, "too much content for a change computed while others wait",
                         "record it beforehand");
     }
     WEFT_DO(spill());
   }
-  if (spilled || (kind == ObjectKind::blob && bytes.size() >= object::kLargeBlobBytes)) {
+  if (spilled) {
     const bool known = pack && pack->contains(kind, object);
     WEFT_DO(encoded.empty() ? pack_writer().add(kind, object, bytes)
-                            : pack_writer().add_encoded(kind, object, bytes.size(), encoded));
+                            : pack_writer().add_encoded(kind, object, encoded));
     if (!known && kind == ObjectKind::change) ++pack_changes;
     return {};
   }
@@ -215,14 +241,41 @@ Result<void> Transaction::State::spill() {
   spilled = true;
   for (const auto& put : puts) {
     WEFT_TRY(const auto record, object::decode_record(ByteView(records).substr(put.offset)));
-    WEFT_TRY(const Bytes bytes, codec.content(record));
-    WEFT_DO(pack_writer().add(put.kind, put.id, bytes));
+    if (record.raw_size < object::kLargeBlobBytes || record.form == object::Stored::chunks) {
+      WEFT_DO(pack_writer().add_encoded(put.kind, put.id, ByteView(records).substr(put.offset, record.length)));
+    } else {
+      WEFT_TRY(const Bytes bytes, codec.content(record));
+      WEFT_DO(pack_writer().add(put.kind, put.id, bytes));
+    }
     if (put.kind == ObjectKind::change) ++pack_changes;
   }
   puts.clear();
   offsets.clear();
-  records.clear();
+  records = {};
   return {};
+}
+
+Result<bool> Transaction::State::is_known(ObjectKind kind, const ObjectId& id) const {
+  {
+    const MutexLock lock(objects_mutex);
+    if (has(kind, id)) return true;
+  }
+  // Only what is durable counts as there: what is merely enqueued may yet be given up.
+  auto stored = snapshot.contains(kind, id);
+  // What may have been in a lost pack is stored anew, which heals it.
+  if (!stored && stored.error().code == Code::damaged) return false;
+  return stored;
+}
+
+Result<std::optional<object::ChunkList>> Transaction::State::own_chunk_list(const ObjectId& id) const {
+  if (const auto offset = offset_of(ObjectKind::blob, id)) {
+    WEFT_TRY(const auto record, object::decode_record(ByteView(records).substr(*offset)));
+    if (record.form != object::Stored::chunks) return std::optional<object::ChunkList>{};
+    WEFT_TRY(object::ChunkList list, object::chunk_list_of(record));
+    return std::optional(std::move(list));
+  }
+  if (pack && pack->contains(ObjectKind::blob, id)) return pack->chunk_list(id);
+  return std::optional<object::ChunkList>{};
 }
 
 void Transaction::State::write_payload() {
@@ -432,15 +485,14 @@ Result<ObjectId> Transaction::put(ObjectKind kind, ByteView bytes) {
 }
 
 Result<void> Transaction::put_with_id(ObjectKind kind, const ObjectId& id, ByteView bytes) {
-  {
-    const MutexLock lock(state_->objects_mutex);
-    if (state_->has(kind, id)) return {};
+  WEFT_TRY(const bool known, state_->is_known(kind, id));
+  if (known) return {};
+  if (kind == ObjectKind::blob && bytes.size() >= object::kLargeBlobBytes) {
+    object::ViewSource source(bytes);
+    WEFT_TRY(const StoredBlob stored, put_large(source));
+    WEFT_CHECK(stored.id == id);
+    return {};
   }
-  // Only what is durable counts as there: what is merely enqueued may yet be given up.
-  const auto stored = state_->snapshot.contains(kind, id);
-  if (stored && *stored) return {};
-  // What may have been in a lost pack is stored anew, which heals it.
-  if (!stored && stored.error().code != Code::damaged) return stored.error();
   // T-1: whoever else puts meanwhile need not wait for the compression. What does not fit a record, and what is too
   // small to compress, is left to the one with the lock.
   Bytes encoded;
@@ -450,6 +502,24 @@ Result<void> Transaction::put_with_id(ObjectKind kind, const ObjectId& id, ByteV
   const MutexLock lock(state_->objects_mutex);
   if (state_->has(kind, id)) return {};  // by another thread, since
   return state_->put_record(kind, id, bytes, encoded);
+}
+
+/// Its chunks are objects like others: they are put one by one, and those that are known cost nothing. When the source
+/// fails, those put before stay and nothing names them.
+Result<object::ObjectWriter::StoredBlob> Transaction::put_large(object::ByteSource& source) {
+  WEFT_TRY(const object::ChunkedBlob blob, object::put_chunks(source, *this));
+  WEFT_DO(put_chunk_list(blob.id, blob.list));
+  return StoredBlob{blob.id, blob.list.size};
+}
+
+Result<void> Transaction::put_chunk_list(const ObjectId& id, const object::ChunkList& list) {
+  WEFT_TRY(const bool known, state_->is_known(ObjectKind::blob, id));
+  if (known) return {};
+  Bytes record;
+  WEFT_DO(object::encode_chunks_record(id, list.size, object::encode_chunk_list(list.entries), record));
+  const MutexLock lock(state_->objects_mutex);
+  if (state_->has(ObjectKind::blob, id)) return {};  // by another thread, since
+  return state_->put_record(ObjectKind::blob, id, {}, record);
 }
 
 namespace {
@@ -466,6 +536,10 @@ class Concatenated final : public object::ByteSource {
       return taken;
     }
     return rest_.read(out);
+  }
+  Result<std::uint64_t> zeros() override { return first_.empty() ? rest_.zeros() : std::uint64_t{0}; }
+  Result<std::uint64_t> skip(std::uint64_t count) override {
+    return first_.empty() ? rest_.skip(count) : ByteSource::skip(count);
   }
 
  private:
@@ -491,8 +565,7 @@ Result<object::ObjectWriter::StoredBlob> Transaction::put_blob(object::ByteSourc
     }
   }
   Concatenated whole(head, source);
-  const MutexLock lock(state_->objects_mutex);
-  return state_->pack_writer().add_blob(whole);
+  return put_large(whole);
 }
 
 Result<ChangeId> Transaction::put_change(const object::Change& change, const DeltaId& delta) {

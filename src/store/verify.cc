@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/hash.h"
+#include "object/chunk_list.h"
 #include "store/store_state.h"
 
 namespace weft::store {
@@ -119,6 +120,14 @@ class Verifier {
     if (kind == ObjectKind::change) ++report_.changes;
     const std::size_t offset = position - frame.payload_position();
     const auto record = object::decode_record(frame.payload.substr(offset));
+    if (record && record->form == object::Stored::chunks) {
+      const auto list = object::chunk_list_of(*record);
+      if (!list) {
+        damaged_objects_.insert({static_cast<EntryKind>(kind), id});
+        add(list.error(), "what needs it");
+      }
+      return {};
+    }
     const auto content = record ? object::record_content(*record) : Result<Bytes>(record.error());
     if (!content) {
       damaged_objects_.insert({static_cast<EntryKind>(kind), id});
@@ -261,6 +270,12 @@ class Verifier {
         if (tree != object::empty_tree_id()) need(ObjectKind::tree, tree, by);
       }
       for (const auto& blob : references->blobs) need(ObjectKind::blob, blob, by);
+    }
+    for (const auto& id : known[static_cast<std::size_t>(ObjectKind::blob)]) {
+      const auto list = snapshot_.chunk_list(id);
+      if (!list || !*list) continue;  // what cannot be read is reported where it lies
+      const auto checked = object::check_chunks(snapshot_, id, **list, true);
+      if (!checked) add(checked.error(), "what needs it");
     }
     return {};
   }

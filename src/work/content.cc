@@ -1,8 +1,10 @@
 #include "work/content.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/hash.h"
+#include "object/byte_source.h"
 #include "work/dir_cursor.h"
 
 namespace weft::work {
@@ -26,33 +28,91 @@ ContentRead moving(std::string_view what) {
   return read;
 }
 
-/// The descriptor as a source that remembers its own failure: put_blob() mixes it with the writer's.
-class FdSource final : public object::ByteSource {
+/// A file from its beginning as a source: holes are passed over unread. It remembers its own failure, which put_blob()
+/// mixes with the writer's, and what it gave while another write would not have shown in the file's times.
+class FileSource final : public object::ByteSource {
  public:
-  FdSource(const Fd& fd, std::string_view path) : fd_(fd), path_(path) {}
+  FileSource(Clock& clock, const Fd& fd, std::string_view path, const Stamp& stamp)
+      : clock_(clock), fd_(fd), path_(path), stamp_(stamp) {}
+
   Result<std::size_t> read(std::span<char> out) override {
+    look_at_clock();
     auto got = read_some(fd_, out, path_);
-    if (!got) failed_ = true;
+    if (!got) {
+      failed_ = true;
+      return got;
+    }
+    if (racy_) {
+      racy_hash_.update(ByteView(out.data(), *got));
+      racy_bytes_ += *got;
+    }
+    data_left_ -= std::min<std::uint64_t>(data_left_, *got);
     return got;
   }
+  Result<std::uint64_t> zeros() override {
+    if (data_left_ > 0) return std::uint64_t{0};
+    const FileExtent extent = next_extent(fd_);
+    data_left_ = extent.data;
+    return extent.hole;
+  }
+  /// Over what zeros() said.
+  Result<std::uint64_t> skip(std::uint64_t count) override {
+    look_at_clock();
+    if (auto passed = pass_over(fd_, count, path_); !passed) {
+      failed_ = true;
+      return std::move(passed).error();
+    }
+    if (racy_) {
+      object::hash_zeros(racy_hash_, count);
+      racy_bytes_ += count;
+    }
+    return count;
+  }
+
   bool failed() const { return failed_; }
+  std::uint64_t racy_bytes() const { return racy_bytes_; }
+  ObjectId racy_hash() { return racy_hash_.finish(); }
 
  private:
+  void look_at_clock() { racy_ = racy_ && is_racy(stamp_, clock_.now_ns()); }
+
+  Clock& clock_;
   const Fd& fd_;
   std::string path_;
+  Stamp stamp_;
   bool failed_ = false;
+  std::uint64_t data_left_ = 0;  // before the next hole
+  bool racy_ = true;
+  std::uint64_t racy_bytes_ = 0;
+  Sha256 racy_hash_;
 };
 
-Result<ObjectId> hash_rest(const Fd& fd, std::string_view path, std::uint64_t& size) {
+struct Hashed {
+  ObjectId id;
+  std::uint64_t size = 0;
+};
+
+/// The next `most` bytes, or all there are.
+Result<Hashed> hash_source(object::ByteSource& source, std::uint64_t most) {
   Sha256 hash;
   Bytes buffer(kBufferBytes, '\0');
-  size = 0;
-  for (;;) {
-    WEFT_TRY(const std::size_t got, read_some(fd, buffer, path));
-    if (got == 0) return hash.finish();
+  Hashed out;
+  while (out.size < most) {
+    WEFT_TRY(const std::uint64_t zeros, source.zeros());
+    if (zeros > 0) {
+      WEFT_TRY(const std::uint64_t passed, source.skip(std::min(zeros, most - out.size)));
+      object::hash_zeros(hash, passed);
+      out.size += passed;
+      continue;
+    }
+    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), most - out.size));
+    WEFT_TRY(const std::size_t got, source.read(std::span(buffer).first(wanted)));
+    if (got == 0) break;
     hash.update(ByteView(buffer).substr(0, got));
-    size += got;
+    out.size += got;
   }
+  out.id = hash.finish();
+  return out;
 }
 
 /// Everything up to the end, or one byte more than `expected`.
@@ -118,46 +178,46 @@ Result<Attempt> attempt_small(Clock& clock, const HostDir& directory, std::strin
   return out;
 }
 
-/// Hashes the file under `name` from its beginning; nullopt when it is not the one of `expected` or changes meanwhile.
-std::optional<ObjectId> hash_stable(const HostDir& directory, std::string_view name, const FileStatus& expected) {
+/// Whether the file under `name` still begins with so many bytes of that hash, and is the one of `expected`.
+bool begins_with(Clock& clock, const HostDir& directory, std::string_view name, const FileStatus& expected,
+                 const Hashed& beginning) {
   const auto fd = directory.open_file(name);
-  if (!fd) return std::nullopt;
-  std::uint64_t size = 0;
-  const auto id = hash_rest(*fd, name, size);
+  if (!fd) return false;
+  FileSource source(clock, *fd, name, Stamp::of(expected));
+  const auto hashed = hash_source(source, beginning.size);
   const auto after = file_status(*fd, name);
-  if (!id || !after || size != expected.size || Stamp::of(*after) != Stamp::of(expected)) return std::nullopt;
-  return *id;
+  return hashed && after && hashed->size == beginning.size && hashed->id == beginning.id &&
+         Stamp::of(*after) == Stamp::of(expected);
 }
 
+/// Read once, but for what was read within a tick of the file's last change: that is read again, later. Content that
+/// is known is put like any other, which finds each of its chunks there.
 Result<Attempt> attempt_large(Clock& clock, const HostDir& directory, std::string_view name, const Fd& fd,
-                              const FileStatus& before, object::ObjectWriter* writer,
-                              const std::optional<KnownContent>& known) {
+                              const FileStatus& before, object::ObjectWriter* writer) {
   Attempt out;
-  std::optional<ObjectId> hashed;
-  if (writer == nullptr || (known && known->size == before.size)) {
-    hashed = hash_stable(directory, name, before);
-    if (!hashed) return out;
+  FileSource source(clock, fd, name, Stamp::of(before));
+  Result<Hashed> read = Hashed{};
+  if (writer == nullptr) {
+    read = hash_source(source, std::numeric_limits<std::uint64_t>::max());
+  } else {
+    auto stored = writer->put_blob(source);
+    if (!stored && !source.failed()) return std::move(stored).error();
+    read = stored ? Result<Hashed>(Hashed{stored->id, stored->size}) : Result<Hashed>(std::move(stored).error());
   }
-  out.read.outcome = Outcome::ok;
-  out.read.size = before.size;
-  out.read.status = before;
-  if (writer != nullptr && !(hashed && known && known->id == *hashed)) {
-    FdSource source(fd, name);
-    const auto stored = writer->put_blob(source);
-    if (!stored && !source.failed()) return stored.error();
-    const auto after = file_status(fd, name);
-    if (!stored || !after) {
-      out.stable = true;
-      out.read = failure(stored ? after.error() : stored.error());
-      return out;
-    }
-    if (stored->size != before.size || Stamp::of(*after) != Stamp::of(before)) return out;
-    if (hashed && *hashed != stored->id) return out;
-    hashed = stored->id;
+  const auto after = file_status(fd, name);
+  if (!read || !after) {
+    out.stable = true;
+    out.read = failure(read ? after.error() : read.error());
+    return out;
   }
-  if (wants_second_look(clock, before) && hash_stable(directory, name, before) != hashed) return out;
+  if (read->size != before.size || Stamp::of(*after) != Stamp::of(before)) return out;
+  const Hashed racy{source.racy_hash(), source.racy_bytes()};
+  if (racy.size > 0 && !begins_with(clock, directory, name, before, racy)) return out;
   out.stable = true;
-  out.read.id = *hashed;
+  out.read.outcome = Outcome::ok;
+  out.read.id = read->id;
+  out.read.size = read->size;
+  out.read.status = before;
   return out;
 }
 
@@ -172,7 +232,7 @@ Result<ContentRead> read_content(Clock& clock, const HostDir& directory, std::st
     if (!before) return failure(before.error());
     auto tried = before->size < object::kLargeBlobBytes
                      ? attempt_small(clock, directory, name, *fd, *before, writer, known)
-                     : attempt_large(clock, directory, name, *fd, *before, writer, known);
+                     : attempt_large(clock, directory, name, *fd, *before, writer);
     if (!tried) return std::move(tried).error();
     if (tried->stable) return std::move(tried->read);
   }

@@ -2,7 +2,8 @@
 //
 // A read counts when the file's stat data is the same before and after it. File times move in ticks, so a file stamped
 // within the last tick could be rewritten during the read without showing it: such a file is read twice and must be
-// equal. What is still moving after kMaxReadAttempts is reported as such (CASES C11).
+// equal; of a large one (kLargeBlobBytes) what was read before the tick was over. What is still moving after
+// kMaxReadAttempts is reported as such (CASES C11).
 #pragma once
 
 #include <optional>
@@ -29,7 +30,8 @@ struct KnownContent {
   std::uint64_t size = 0;
 };
 
-/// Reads a regular file. With a writer the content is put there, unless it is `known` content. Trouble with the file is
+/// Reads a regular file, a large one in bounded memory and without its holes. With a writer the content is put there; a
+/// small one's only if it is not `known`. Trouble with the file is
 /// an outcome; only the writer's failures are errors.
 Result<ContentRead> read_content(Clock& clock, const HostDir& directory, std::string_view name,
                                  object::ObjectWriter* writer, const std::optional<KnownContent>& known);

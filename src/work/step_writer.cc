@@ -180,11 +180,21 @@ Result<void> StepWriter::fill(const Fd& fd, const TreeEntry& entry, const std::s
   }
   WEFT_TRY(const auto source, reader_.open_blob(entry.id));
   buffer_.resize(kCopyBytes);
+  bool ends_in_hole = false;
   for (;;) {
+    WEFT_TRY(const std::uint64_t zeros, source->zeros());
+    if (zeros > 0) {  // long runs only are known (object/chunker.h): they take no room on the disk either
+      WEFT_TRY(const std::uint64_t passed, source->skip(zeros));
+      WEFT_DO(pass_over(fd, passed, path));
+      ends_in_hole = true;
+      continue;
+    }
     WEFT_TRY(const std::size_t got, source->read(buffer_));
-    if (got == 0) return {};
+    if (got == 0) break;
     WEFT_DO(write_all(fd, ByteView(buffer_).substr(0, got), path));
+    ends_in_hole = false;
   }
+  return ends_in_hole ? end_at_position(fd, path) : Result<void>();
 }
 
 Result<Bytes> StepWriter::link_target(const Step& step) const {
