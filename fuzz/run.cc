@@ -12,9 +12,9 @@ namespace {
 using namespace weft;
 using namespace weft::store;
 
-// As docs/FORMATS.md, "Index", gives it: magic, for each kind eight bytes of count, of fan-out bits and of four
+// As docs/FORMATS.md, "Index", gives it: magic, for each kind eight bytes of count, of fan-out bits and of three
 // offsets, the body's checksum, the header's.
-constexpr std::size_t kHeaderBytes = 8 + kEntryKinds * 48 + 16;
+constexpr std::size_t kHeaderBytes = 8 + kEntryKinds * 40 + 16;
 /// Of a run that is all header, entries claimed beyond this are not walked one by one.
 constexpr std::size_t kMaxWalk = 4096;
 

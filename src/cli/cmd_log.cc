@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/dates.h"
+#include "cli/log_related.h"
 #include "cli/log_view.h"
 #include "cli/output.h"
 #include "cli/text.h"
@@ -17,6 +18,7 @@ struct LogOptions {
   std::optional<std::int64_t> count;
   bool all = false, no_graph = false, reverse = false, follow = false;
   LogView view;
+  LogRelation relation;
   PatchFlags flags;
   std::optional<std::string> since, until, author, grep, format, date;
 };
@@ -87,6 +89,23 @@ Result<void> settle_view(Invocation& invocation, LogOptions& log) {
   return {};
 }
 
+/// Entries that are known already; at most `limit` of those to be shown.
+Result<int> print_all(Invocation& invocation, const repo::Repository& repository, const store::Snapshot& snapshot,
+                      LogOptions log, std::vector<LogEntry> entries, std::uint64_t limit) {
+  std::erase_if(entries, [](const LogEntry& entry) { return !entry.shown; });
+  if (entries.size() > limit) entries.resize(static_cast<std::size_t>(limit));
+  WEFT_TRY(auto names, ref_names(repository, snapshot));
+  page(invocation);
+  LogPrinter printer(invocation, snapshot, std::move(names), std::move(log.view));
+  for (const auto& entry : entries) {
+    if (output_is_unwanted(invocation)) break;
+    WEFT_DO(printer.print_entry(entry));
+  }
+  printer.finish();
+  if (entries.empty() && limit > 0) notice(invocation, "no changes to show");
+  return 0;
+}
+
 }  // namespace
 
 Result<int> cmd_log(Invocation& invocation) {
@@ -104,6 +123,9 @@ Result<int> cmd_log(Invocation& invocation) {
   options.value("--until", log.until, "DATE", "only changes recorded then or earlier");
   options.value("--author", log.author, "TEXT", "only changes whose `Name <email>` has TEXT in it, in any case");
   options.value("--grep", log.grep, "TEXT", "only changes whose message has TEXT in it, in any case");
+  options.value("--same-as", log.relation.same_as, "VERSION",
+                "only changes that do what this one does: the same patch recorded twice; also `delta:ID`");
+  options.value("--children-of", log.relation.children_of, "VERSION", "only changes made directly on top of this one");
   options.value("-T,--format", log.format, "FORMAT", "how a change is shown, see below");
   options.value("--date", log.date, "FORMAT", "iso, local, relative, short, unix, or a pattern as in `%Y-%m-%d`");
   log.flags.declare(options);
@@ -112,6 +134,8 @@ Result<int> cmd_log(Invocation& invocation) {
   options.footer(
       "A path is followed through renames and moves. Merges that took it unchanged from one side are left out, and\n"
       "only that side is followed.\n\n"
+      "--same-as knows what was recorded by weft, on any base and in any workspace; merges and what was imported from\n"
+      "git are not found by what they do.\n\n"
       "FORMAT is oneline, short, medium, full, reference, or text with placeholders:\n"
       "  %H %h  id, short id                 %an %ae %ad  author: name, e-mail, date\n"
       "  %P %p  parents                      %cn %ce %cd  committer\n"
@@ -134,6 +158,14 @@ Result<int> cmd_log(Invocation& invocation) {
   // The top is everything.
   if (std::find(paths.begin(), paths.end(), std::string()) != paths.end()) paths.clear();
 
+  const auto limit = log.count ? static_cast<std::uint64_t>(*log.count) : UINT64_MAX;
+  if (log.relation.any()) {
+    const bool other_words = !words.versions.empty() || !paths.empty() || log.all;
+    WEFT_TRY(auto entries, related_changes(invocation, repository, snapshot, log.relation, filter, other_words));
+    if (log.reverse) std::reverse(entries.begin(), entries.end());
+    return print_all(invocation, repository, snapshot, std::move(log), std::move(entries), limit);
+  }
+
   const bool rewrite = log.view.graph && (!paths.empty() || !filter.empty());
   LogSource source(snapshot, log.view.graph ? repo::WalkOrder::topological : repo::WalkOrder::time, std::move(filter),
                    std::move(paths));
@@ -142,7 +174,6 @@ Result<int> cmd_log(Invocation& invocation) {
   page(invocation);
   LogPrinter printer(invocation, snapshot, std::move(names), std::move(log.view));
 
-  const auto limit = log.count ? static_cast<std::uint64_t>(*log.count) : UINT64_MAX;
   std::uint64_t shown = 0;
   if (rewrite || log.reverse) {
     std::vector<LogEntry> entries;

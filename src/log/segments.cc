@@ -54,13 +54,11 @@ Result<Segments::Mapped> Segments::mapped(std::uint64_t position, std::uint64_t 
   return found->second;
 }
 
-Result<ByteView> Segments::view_until(std::uint64_t position, std::uint64_t end, std::shared_ptr<Mapping>& keep) {
+Result<ByteView> Segments::view_of(const Result<Mapped>& found, std::uint64_t position, std::uint64_t end) {
   const std::uint64_t offset = position % segment_bytes_;
   // Also when the log stands exactly at this segment's end: then the next frame goes into the one behind it.
   const bool sealed = end >= segment_end(position);
   const std::uint64_t want = std::min(end, segment_end(position)) - segment_start(position);
-  auto found = mapped(position, want);
-  if (!found && found.error().code != Code::not_found) return std::move(found).error();
   // A segment left early ends before its full size.
   const std::uint64_t stop = !found ? 0 : sealed ? found->file_size : std::min(want, found->file_size);
   if (position >= end || offset >= stop || (!sealed && stop < want)) {
@@ -72,8 +70,45 @@ Result<ByteView> Segments::view_until(std::uint64_t position, std::uint64_t end,
     if (const auto entry = mappings_.find(segment_start(position)); entry != mappings_.end())
       entry->second.sealed = true;
   }
+  return found->mapping->bytes().substr(offset, stop - offset);
+}
+
+Result<ByteView> Segments::view_until(std::uint64_t position, std::uint64_t end, std::shared_ptr<Mapping>& keep) {
+  const auto found = mapped(position, std::min(end, segment_end(position)) - segment_start(position));
+  if (!found && found.error().code != Code::not_found) return found.error();
+  WEFT_TRY(const ByteView view, view_of(found, position, end));
   keep = found->mapping;
-  return keep->bytes().substr(offset, stop - offset);
+  return view;
+}
+
+SegmentViews::~SegmentViews() {
+  for (const auto& entry : entries_) delete entry.load(std::memory_order_relaxed);
+}
+
+Result<ByteView> SegmentViews::slow(std::uint64_t position, std::uint64_t end, std::shared_ptr<Mapping>& keep) const {
+  const std::uint64_t number = position / segment_bytes_;
+  const std::uint64_t start = number * segment_bytes_;
+  const auto found = segments_.mapped(position, std::min(end, start + segment_bytes_) - start);
+  if (!found && found.error().code != Code::not_found) return found.error();
+  WEFT_TRY(const ByteView view, segments_.view_of(found, position, end));
+  keep = found->mapping;
+  if (generation_ != segments_.mapping_generation()) return view;
+  auto& slot = entries_[number % kMaxEntries];
+  const Entry* entry = slot.load(std::memory_order_acquire);
+  if (entry == nullptr) {
+    auto fresh = std::make_unique<Entry>();
+    fresh->number = number;
+    fresh->mapping = found->mapping;
+    if (slot.compare_exchange_strong(entry, fresh.get(), std::memory_order_acq_rel)) entry = fresh.release();
+  }
+  // Of another mapping of the file nothing is taken over: sizes belong to what they were seen with.
+  if (entry->number != number || entry->mapping != found->mapping) return view;
+  std::uint64_t size = entry->file_size.load(std::memory_order_relaxed);
+  while (size < found->file_size &&
+         !entry->file_size.compare_exchange_weak(size, found->file_size, std::memory_order_relaxed)) {
+  }
+  if (end >= start + segment_bytes_) entry->sealed.store(true, std::memory_order_release);
+  return view;
 }
 
 Result<ByteView> Segments::view_rest(std::uint64_t position, std::shared_ptr<Mapping>& keep) {
@@ -360,6 +395,7 @@ void Segments::forget_writers() {
 void Segments::forget_mappings() {
   const std::lock_guard<std::mutex> guard(mutex_);
   mappings_.clear();
+  generation_.fetch_add(1, std::memory_order_release);
   writers_.clear();
 }
 

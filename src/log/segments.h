@@ -10,6 +10,8 @@
 // Threading: any thread. Processes are coordinated by log.h.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -94,6 +96,8 @@ class Segments {
   void forget_mappings();
   /// Of segments that are gone, or soon will be: their files take room as long as somebody has them mapped.
   void forget_before(std::uint64_t start);
+  /// Moves on when mappings are forgotten.
+  std::uint64_t mapping_generation() const { return generation_.load(std::memory_order_acquire); }
   /// A file that met a failed write or flush is dead in the process that met it, and only there.
   void forget_writers();
 
@@ -103,7 +107,10 @@ class Segments {
     std::uint64_t file_size = 0;
     bool sealed = false;  ///< the log goes on in a later segment: this one's size is final
   };
+  friend class SegmentViews;
   Result<Mapped> mapped(std::uint64_t position, std::uint64_t need);
+  /// The part of it that view_until() gives.
+  Result<ByteView> view_of(const Result<Mapped>& found, std::uint64_t position, std::uint64_t end);
 
   /// Frames from `from` until `stop` or the first place that holds none.
   Result<LogPoint> walk(LogPoint from, std::uint64_t stop, std::uint64_t& frames,
@@ -112,10 +119,67 @@ class Segments {
   Env& env_;
   std::string directory_;
   std::uint64_t segment_bytes_;
+  std::atomic<std::uint64_t> generation_ = 0;
   std::mutex mutex_;
   std::map<std::uint64_t, Mapped> mappings_;  // by segment start
   std::map<std::uint64_t, std::unique_ptr<File>>
       writers_;  // by segment start; at most the current one and the one before
+};
+
+/// Segments as lookups see them: who holds this reads what it has met before without a lock or a count. Mappings are
+/// only added; what it cannot hold (too many, or files removed meanwhile) it takes from Segments each time. Threading:
+/// any thread.
+class SegmentViews {
+ public:
+  explicit SegmentViews(Segments& segments)
+      : segments_(segments), segment_bytes_(segments.segment_bytes()), generation_(segments.mapping_generation()) {}
+  ~SegmentViews();
+  SegmentViews(const SegmentViews&) = delete;
+  SegmentViews& operator=(const SegmentViews&) = delete;
+
+  /// As Segments::view_until. The view lives as long as this and `keep`, which stays empty where this is enough.
+  Result<ByteView> view_until(std::uint64_t position, std::uint64_t end, std::shared_ptr<Mapping>& keep) const {
+    const std::uint64_t number = position / segment_bytes_;
+    const Entry* const entry = entries_[number % kMaxEntries].load(std::memory_order_acquire);
+    if (entry == nullptr || entry->number != number || position >= end ||
+        generation_ != segments_.mapping_generation()) {
+      return slow(position, end, keep);
+    }
+    const std::uint64_t start = number * segment_bytes_;
+    const bool sealed = end - start >= segment_bytes_;
+    const bool final_size = entry->sealed.load(std::memory_order_acquire);  // before the size itself
+    const std::uint64_t size = entry->file_size.load(std::memory_order_relaxed);
+    const std::uint64_t stop = sealed ? size : end - start;
+    if (stop > size || (sealed && !final_size) || position - start >= stop) {
+      return slow(position, end, keep);
+    }
+    return entry->mapping->bytes().substr(position - start, stop - (position - start));
+  }
+  /// Has the processor fetch what lies there, if that is at hand.
+  void ready(std::uint64_t position) const {
+    const std::uint64_t number = position / segment_bytes_;
+    const Entry* const entry = entries_[number % kMaxEntries].load(std::memory_order_acquire);
+    if (entry != nullptr && entry->number == number) {
+      const char* const at = entry->mapping->bytes().data() + (position - number * segment_bytes_);
+      for (std::size_t ahead = 0; ahead < kReadyBytes; ahead += 64) __builtin_prefetch(at + ahead);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMaxEntries = 256;
+  static constexpr std::size_t kReadyBytes = 320;  // a change with a short message
+  struct Entry {
+    std::uint64_t number = 0;
+    std::shared_ptr<Mapping> mapping;
+    mutable std::atomic<std::uint64_t> file_size = 0;
+    mutable std::atomic<bool> sealed = false;
+  };
+  Result<ByteView> slow(std::uint64_t position, std::uint64_t end, std::shared_ptr<Mapping>& keep) const;
+
+  Segments& segments_;
+  std::uint64_t segment_bytes_;
+  std::uint64_t generation_;
+  mutable std::array<std::atomic<const Entry*>, kMaxEntries> entries_{};
 };
 
 }  // namespace weft::log

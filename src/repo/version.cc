@@ -4,6 +4,7 @@
 
 #include "object/memory_objects.h"
 #include "repo/history.h"
+#include "repo/recording.h"
 #include "repo/repository.h"
 #include "tree/tree.h"
 
@@ -34,13 +35,20 @@ Error unknown(std::string_view text) {
       .with("version", std::string(text));
 }
 
+/// Names the candidates, each change with its subject.
 template <typename IdType>
-Error ambiguous(std::string_view text, std::string_view form, const std::vector<IdType>& candidates) {
+Error ambiguous(const store::Snapshot& snapshot, std::string_view text, std::string_view form,
+                const std::vector<IdType>& candidates) {
   std::string list;
-  for (const auto& candidate : candidates) list += (list.empty() ? "" : ", ") + candidate.hex().substr(0, 16);
-  if (candidates.size() >= kMaxCandidates) list += ", ...";
+  for (const auto& candidate : candidates) {
+    list += "\n  " + candidate.hex().substr(0, std::max(text.size() + 4, std::size_t{16}));
+    if constexpr (std::is_same_v<IdType, ChangeId>) {
+      if (const auto change = snapshot.change(candidate)) list += "  " + quoted(subject_of(change->message));
+    }
+  }
+  if (candidates.size() >= kMaxCandidates) list += "\n  ...";
   Error error = make_error(Code::ambiguous, quoted(text) + " is the beginning of several " + std::string(form),
-                           "give more digits; it could be " + list);
+                           "give more digits; it is one of" + list);
   for (const auto& candidate : candidates) error.details.emplace_back("candidate", candidate.hex());
   return error;
 }
@@ -168,7 +176,7 @@ class Resolver {
     }
     WEFT_TRY(const auto found, snapshot_.find_by_prefix(object::ObjectKind::change, lower(text), kMaxCandidates));
     if (found.empty()) return std::optional<Resolved>();
-    if (found.size() > 1) return ambiguous(text, "change ids", found);
+    if (found.size() > 1) return ambiguous(snapshot_, text, "change ids", found);
     return std::optional<Resolved>(Resolved{Version(found.front()), {}, {}});
   }
 
@@ -179,7 +187,7 @@ class Resolver {
     }
     WEFT_TRY(const auto found, snapshot_.find_git_prefix(lower(digits), kMaxCandidates));
     if (found.empty()) return std::optional<Resolved>();
-    if (found.size() > 1) return ambiguous(digits, "git commits", found);
+    if (found.size() > 1) return ambiguous(snapshot_, digits, "git commits", found);
     WEFT_TRY(const auto change, snapshot_.find_git_commit(found.front()));
     if (!change) return std::optional<Resolved>();
     return std::optional<Resolved>(Resolved{Version(*change), {}, {}});

@@ -35,6 +35,10 @@ struct SharedStoreState {
   char damage[512];  ///< what was lost, for those who open the store later; written before `damaged` is set
 };
 
+/// Of `tables`.
+inline int active_of(std::uint64_t tables) { return static_cast<int>(tables & 1); }
+inline bool frozen_of(std::uint64_t tables) { return (tables & 2) != 0; }
+
 inline constexpr std::size_t kLogStateOffset = 0;
 inline constexpr std::size_t kStoreStateOffset = 8192;
 inline constexpr std::size_t kRingOffset = 16384;

@@ -7,45 +7,26 @@
 namespace weft::store {
 namespace {
 
-constexpr std::string_view kManifestName = "manifest";
-constexpr std::uint64_t kMaxManifestBytes = 64u << 20;
 /// While recovering or repairing, so many entries are gathered before a run is written.
 constexpr std::size_t kGatherEntries = 1u << 20;
-/// Readers that meet changing tables repeat; each change is a merge, so few of them can come in a row.
-constexpr int kMaxRepeats = 1000;
-
-int active_of(std::uint64_t tables) { return static_cast<int>(tables & 1); }
-bool frozen_of(std::uint64_t tables) { return (tables & 2) != 0; }
 std::uint64_t next_tables(std::uint64_t tables, int active, bool frozen) {
   return (((tables >> 8) + 1) << 8) | (frozen ? 2U : 0U) | static_cast<unsigned>(active);
 }
 
-/// A pack that is cut off, garbled or gone, as opposed to one that cannot be read just now.
-bool is_lost(const Error& error) { return error.code == Code::damaged; }
-
-bool has_prefix(const Key& key, std::string_view hex_digits) {
-  return key.hex().substr(0, hex_digits.size()) == hex_digits;
+/// The run of this name, if `view` has it open.
+std::shared_ptr<const Run> run_in(const View* view, const Manifest::RunName& name) {
+  if (view == nullptr) return nullptr;
+  for (std::size_t i = 0; i < view->runs.size(); ++i) {
+    const auto& known = view->manifest.runs[i];
+    if (known.number == name.number && known.entries == name.entries) return view->runs[i];
+  }
+  return nullptr;
 }
 
 /// The log has lost something, and the index that would lead to the rest is unusable, too.
 Error beyond_reading(std::string_view damage, const Error& index) {
   return damaged(fmt::format("{}; and {}", damage, index.message),
                  "run `weft repair --accept-loss` to go on with what is whole");
-}
-
-/// The first and last 8-byte words a key with this prefix can begin with.
-std::pair<std::uint64_t, std::uint64_t> prefix_range(std::string_view hex_digits) {
-  std::string low(hex_digits.substr(0, 16));
-  std::string high = low;
-  low.resize(16, '0');
-  high.resize(16, 'f');
-  const auto word = [](const std::string& hex) {
-    const auto raw = from_hex(hex);
-    Key key;
-    if (raw) std::memcpy(key.bytes.data(), raw->data(), 8);
-    return key_word(key, 0);
-  };
-  return {word(low), word(high)};
 }
 
 }  // namespace
@@ -83,15 +64,15 @@ TailTable Index::table(int which) const {
   return TailTable(entries, state_.capacity[which].load(std::memory_order_relaxed), state_.count[which]);
 }
 
-Result<std::shared_ptr<const Index::View>> Index::load_view() const {
+Result<std::shared_ptr<View>> Index::load_view(const View* before) const {
   // Runs a manifest names may be unlinked by the merge after it: read the newer manifest then.
   constexpr int kMaxTries = 100;
   Error last;
   for (int i = 0; i < kMaxTries; ++i) {
-    auto view = std::make_shared<View>();
+    auto view = std::make_shared<View>(segments_);
     auto bytes = read_file(env_.fs, join_path(directory_, kManifestName), kMaxManifestBytes);
     if (!bytes) {
-      if (bytes.error().code == Code::not_found) return std::shared_ptr<const View>(std::move(view));
+      if (bytes.error().code == Code::not_found) return view;
       return std::move(bytes).error();
     }
     WEFT_TRY(view->manifest, decode_manifest(*bytes));
@@ -105,6 +86,10 @@ Result<std::shared_ptr<const Index::View>> Index::load_view() const {
     }
     for (const auto& name : view->manifest.runs) {
       if (gone) break;
+      if (auto open_run = run_in(before, name)) {
+        view->runs.push_back(std::move(open_run));
+        continue;
+      }
       auto run = Run::open(env_.fs, join_path(directory_, run_file_name(name.number)), false);
       if (!run) {
         gone = run.error().code == Code::not_found;
@@ -114,185 +99,19 @@ Result<std::shared_ptr<const Index::View>> Index::load_view() const {
       }
       view->runs.push_back(*run);
     }
-    if (!gone) return std::shared_ptr<const View>(std::move(view));
+    if (gone) continue;
+    view->prepare();
+    return view;
   }
   last.code = Code::damaged;
   last.hint = "run `weft repair`: the index is rebuilt from the log";
   return last;
 }
 
-Result<std::shared_ptr<const Base>> Index::load_base(const Manifest& manifest, bool last_try) const {
-  if (manifest.kept.id.is_zero()) return std::shared_ptr<const Base>();
-  {
-    const std::lock_guard<std::mutex> guard(view_mutex_);
-    if (base_ && base_->name.id == manifest.kept.id) return base_;
-  }
-  auto base = std::make_shared<Base>();
-  base->start = manifest.start;
-  base->name = manifest.kept;
-  const std::string path = join_path(segments_.directory(), kept_file_name(manifest.kept.id));
-  auto kept = KeptFile::open(env_.fs, path, manifest.kept.id);
-  if (kept) {
-    base->kept = *std::move(kept);
-  } else {
-    const bool gone = kept.error().code == Code::not_found;
-    if (kept.error().code != Code::damaged && !(gone && last_try)) return std::move(kept).error();
-    base->lost = gone ? damaged(fmt::format("{} is gone", path), "a copy of the file heals it") : kept.error();
-  }
-  segments_.forget_before(base->start.position);
-  const std::lock_guard<std::mutex> guard(view_mutex_);
-  base_ = base;
-  return std::shared_ptr<const Base>(std::move(base));
-}
-
-Result<std::shared_ptr<const Base>> Index::base() const {
-  WEFT_TRY(const auto current, view());
-  return current->base;
-}
-
-Result<log::LogPoint> Index::log_start() const {
-  WEFT_TRY(const auto now, base());
-  return now ? now->start : log::LogPoint{};
-}
-
-bool Index::changed_since(std::uint64_t looked) const {
-  if (generation() != looked) return true;
-  const auto bytes = read_file(env_.fs, join_path(directory_, kManifestName), kMaxManifestBytes);
-  if (!bytes) return false;
-  const auto manifest = decode_manifest(*bytes);
-  const std::lock_guard<std::mutex> guard(view_mutex_);
-  if (!manifest || !view_ || view_->manifest.kept.id == manifest->kept.id) return false;
-  view_.reset();
-  return true;
-}
-
-Result<void> Index::find_in_base(const Base& base, EntryKind kind, const Key& key, std::vector<Found>& places,
-                                 std::optional<Error>& lost) const {
-  if (base.lost) {
-    lost = base.lost;
-    return {};
-  }
-  switch (kind) {
-    case EntryKind::blob:
-    case EntryKind::tree:
-    case EntryKind::change:
-      for (const auto& pack : base.kept->packs()) {
-        auto reader = packs_.open(pack.name.id);
-        if (!reader) {
-          if (!is_lost(reader.error())) return std::move(reader).error();
-          lost = std::move(reader).error();
-          continue;
-        }
-        WEFT_TRY(const auto place, (*reader)->find_place(static_cast<ObjectKind>(kind), key));
-        if (!place || pack.is_dead(*place)) continue;
-        WEFT_TRY(const auto entry, (*reader)->entry(*place));
-        places.push_back(Found{.pack = *std::move(reader), .offset = entry.offset});
-        return {};
-      }
-      return {};
-    case EntryKind::delta:
-      for (const HalfId& change : base.kept->changes_of(half_of(key))) places.push_back(Found{.change = change});
-      return {};
-    case EntryKind::git: {
-      const GitId git = GitId::from_bytes(key.view().substr(0, GitId::kSize));
-      for (const GitLink& link : base.kept->gits_between(git, git)) places.push_back(Found{.change = link.change});
-      return {};
-    }
-    case EntryKind::operation: {
-      WEFT_TRY(const auto positions, base.kept->operations_between(key_word(key, 0), key_word(key, 0)));
-      for (const std::uint64_t position : positions) places.push_back(Found{.position = position});
-      return {};
-    }
-    case EntryKind::ref:
-    case EntryKind::pack:
-      return {};
-  }
-  return {};
-}
-
-Result<void> Index::find_prefix_in_base(const Base& base, EntryKind kind, std::string_view hex_digits,
-                                        const VisitPlace& visit) const {
-  if (base.lost) return {};  // what cannot be listed; the store says that it is damaged
-  const auto [low, high] = prefix_range(hex_digits);
-  if (kind <= EntryKind::change) {
-    for (const auto& pack : base.kept->packs()) {
-      WEFT_TRY(const auto reader, packs_.open(pack.name.id));
-      WEFT_TRY(std::uint64_t place, reader->first_place(low));
-      for (; place < reader->summary().objects; ++place) {
-        WEFT_TRY(const auto entry, reader->entry(place));
-        if (key_word(entry.id, 0) > high) break;
-        if (entry_kind(entry.kind) != kind || pack.is_dead(place) || !has_prefix(entry.id, hex_digits)) continue;
-        WEFT_DO(visit(entry.id, Found{.pack = reader, .offset = entry.offset}));
-      }
-    }
-    return {};
-  }
-  if (kind == EntryKind::ref) {
-    return base.kept->for_each_ref(
-        [&](std::uint64_t position) { return visit(std::nullopt, Found{.position = position}); });
-  }
-  if (kind == EntryKind::operation) {
-    WEFT_TRY(const auto positions, base.kept->operations_between(low, high));
-    for (const std::uint64_t position : positions) WEFT_DO(visit(std::nullopt, Found{.position = position}));
-    return {};
-  }
-  if (kind != EntryKind::git) return {};
-  std::string first(hex_digits.substr(0, 2 * GitId::kSize));
-  std::string last = first;
-  first.resize(2 * GitId::kSize, '0');
-  last.resize(2 * GitId::kSize, 'f');
-  const auto from = from_hex(first);
-  const auto to = from_hex(last);
-  if (!from || !to) return {};
-  for (const GitLink& link : base.kept->gits_between(GitId::from_bytes(*from), GitId::from_bytes(*to))) {
-    WEFT_DO(visit(padded_key(link.git), Found{.change = link.change}));
-  }
-  return {};
-}
-
-Result<std::uint64_t> Index::ref_in_base(const Base& base, const Key& key) const {
-  if (base.lost) return *base.lost;
-  WEFT_TRY(const auto positions, base.kept->refs(key));
-  for (const std::uint64_t position : positions) {
-    WEFT_TRY(const auto move, base.kept->move(position));
-    // As much of the key as a move has; the tail tables hold no more of it either.
-    if (move && std::memcmp(move->key.bytes.data(), key.bytes.data(), 16) == 0) return position;
-  }
-  return std::uint64_t{0};
-}
-
-Result<std::shared_ptr<const Index::View>> Index::view() const {
-  const std::uint64_t tables = state_.tables.load(std::memory_order_acquire);
-  {
-    const std::lock_guard<std::mutex> guard(view_mutex_);
-    if (view_ && view_tables_ == tables) return view_;
-  }
-  WEFT_TRY(auto loaded, load_view());
-  const std::lock_guard<std::mutex> guard(view_mutex_);
-  view_ = loaded;
-  view_tables_ = tables;
-  return loaded;
-}
-
 Result<void> Index::refresh() const {
   WEFT_TRY(const auto current, view());
   (void)current;
   return {};
-}
-
-Result<Found> Index::resolve(const View& view, std::uint64_t value) const {
-  const Location location(value);
-  Found found;
-  if (!location.is_in_pack()) {
-    found.position = location.position();
-    return found;
-  }
-  if (location.pack_ordinal() >= view.manifest.packs.size()) {
-    return damaged("the index names a pack that does not exist", "run `weft repair`: it is rebuilt from the log");
-  }
-  WEFT_TRY(found.pack, packs_.open(view.manifest.packs[location.pack_ordinal()].id));
-  found.offset = location.pack_offset();
-  return found;
 }
 
 Result<std::vector<ObjectId>> Index::packs_named_at(ByteView bytes, std::uint64_t position) const {
@@ -338,177 +157,10 @@ Result<Index::TailPacks> Index::tail_packs(int which, std::uint64_t bound) const
   return packs;
 }
 
-Result<void> Index::find_in_lost_packs(const View& view, EntryKind kind, const Key& key,
-                                       std::vector<Found>& places) const {
-  for (const auto& pack : view.manifest.packs) {
-    if (pack.objects != 0) continue;
-    WEFT_TRY(auto reader, packs_.open(pack.id));  // it may have come back from a copy
-    WEFT_TRY(const auto offset, reader->find(static_cast<ObjectKind>(kind), key));
-    if (offset) places.push_back(Found{.pack = std::move(reader), .offset = *offset});
-  }
-  return {};
-}
-
-Result<void> Index::consistently(const std::function<Result<void>(const View&, std::uint64_t)>& look) const {
-  for (int i = 0; i < kMaxRepeats; ++i) {
-    const std::uint64_t tables = state_.tables.load(std::memory_order_acquire);
-    WEFT_TRY(const auto current, view());
-    auto looked = look(*current, tables);
-    const bool gone = !looked && looked.error().code == Code::damaged;
-    if (gone ? !changed_since(tables) : generation() == tables) return looked;
-  }
-  return make_error(Code::busy, "the index kept changing while it was read", "try again");
-}
-
-Result<void> Index::find(EntryKind kind, const Key& key, std::uint64_t bound,
-                         const std::function<Result<bool>(const Found&)>& visit) const {
-  std::vector<Found> places;
-  WEFT_DO(consistently([&](const View& current, std::uint64_t tables) -> Result<void> {
-    std::optional<Error> lost;
-    places.clear();
-    const int active = active_of(tables);
-    for (const int which : {active, 1 - active}) {
-      if (which != active && !frozen_of(tables)) continue;
-      table(which).find(kind, key, [&](std::uint64_t position) {
-        if (position < bound) places.push_back(Found{.position = position});
-        return true;
-      });
-      if (kind > EntryKind::change) continue;
-      if (state_.pack_count[which].load(std::memory_order_acquire) == 0) continue;
-      WEFT_TRY(const auto packs, tail_packs(which, bound));
-      if (packs.lost) lost = packs.lost;
-      for (const auto& reader : packs.readers) {
-        WEFT_TRY(const auto offset, reader->find(static_cast<ObjectKind>(kind), key));
-        if (offset) {
-          places.push_back(Found{.pack = reader, .offset = *offset});
-        }
-      }
-    }
-    for (auto run = current.runs.rbegin(); run != current.runs.rend(); ++run) {
-      Result<void> resolved;
-      (*run)->find(kind, key, [&](std::uint64_t value) {
-        if (!Location(value).is_in_pack() && value >= bound) return true;
-        auto found = resolve(current, value);
-        if (!found) {
-          resolved = std::move(found).error();
-          return false;
-        }
-        places.push_back(std::move(*found));
-        return true;
-      });
-      if (!resolved) return resolved;
-      // One place is enough for an object; a delta may have many changes.
-      if (!places.empty() && kind != EntryKind::delta) break;
-    }
-    // A delta may have changes on both sides of the log's start.
-    if (current.base && (places.empty() || kind == EntryKind::delta)) {
-      WEFT_DO(find_in_base(*current.base, kind, key, places, lost));
-    }
-    if (!places.empty() || (kind > EntryKind::change && !lost)) return {};
-    if (lost) return *std::move(lost);
-    return find_in_lost_packs(current, kind, key, places);
-  }));
-  for (const auto& place : places) {
-    WEFT_TRY(const bool more, visit(place));
-    if (!more) break;
-  }
-  return {};
-}
-
-Result<void> Index::find_prefix(
-    EntryKind kind, std::string_view hex_digits, std::uint64_t bound,
-    const std::function<Result<bool>(const std::optional<Key>&, const Found&)>& visit) const {
-  struct Candidate {
-    std::optional<Key> key;
-    Found found;
-  };
-  std::vector<Candidate> candidates;
-  const auto [low, high] = prefix_range(hex_digits);
-  WEFT_DO(consistently([&](const View& current, std::uint64_t tables) -> Result<void> {
-    candidates.clear();
-    const int active = active_of(tables);
-    for (const int which : {active, 1 - active}) {
-      if (which != active && !frozen_of(tables)) continue;
-      table(which).find_range(kind, low, high, [&](std::uint64_t position) {
-        if (position < bound) candidates.push_back({std::nullopt, Found{.position = position}});
-      });
-      if (kind > EntryKind::change) continue;
-      // What lies in a lost pack cannot be listed; everything else still can.
-      WEFT_TRY(const auto packs, tail_packs(which, bound));
-      for (const auto& reader : packs.readers) {
-        WEFT_DO(reader->for_each([&](ObjectKind entry, const ObjectId& id, std::uint64_t offset) -> Result<void> {
-          if (entry_kind(entry) == kind && has_prefix(id, hex_digits)) {
-            candidates.push_back({id, Found{.pack = reader, .offset = offset}});
-          }
-          return {};
-        }));
-      }
-    }
-    for (const auto& run : current.runs) {
-      for (std::size_t i = run->lower_bound(kind, low); i < run->count(kind); ++i) {
-        const IndexEntry entry = run->entry(kind, i);
-        if (key_word(entry.key, 0) > high) break;
-        if (!has_prefix(entry.key, hex_digits)) continue;
-        if (!Location(entry.value).is_in_pack() && entry.value >= bound) continue;
-        WEFT_TRY(Found found, resolve(current, entry.value));
-        candidates.push_back({entry.key, std::move(found)});
-      }
-    }
-    if (!current.base) return {};
-    return find_prefix_in_base(*current.base, kind, hex_digits,
-                               [&](const std::optional<Key>& key, Found found) -> Result<void> {
-                                 candidates.push_back({key, std::move(found)});
-                                 return {};
-                               });
-  }));
-  for (const auto& candidate : candidates) {
-    WEFT_TRY(const bool more, visit(candidate.key, candidate.found));
-    if (!more) break;
-  }
-  return {};
-}
-
-Result<void> Index::for_each(EntryKind kind, std::uint64_t bound,
-                             const std::function<Result<void>(const std::optional<Key>&, const Found&)>& visit) const {
-  return find_prefix(kind, {}, bound, [&](const std::optional<Key>& key, const Found& found) -> Result<bool> {
-    WEFT_DO(visit(key, found));
-    return true;
-  });
-}
-
 bool Index::behind_damage(std::uint64_t position) const {
   const std::uint64_t bound = state_.runs_bound.load(std::memory_order_relaxed);
   return bound != 0 && position >= bound;
 }
-
-Result<std::uint64_t> Index::ref_position(const Key& key, std::atomic<std::uint64_t> TailEntry::* word) const {
-  std::uint64_t position = 0;
-  WEFT_DO(consistently([&](const View& current, std::uint64_t tables) -> Result<void> {
-    position = 0;
-    const int active = active_of(tables);
-    for (const int which : {active, 1 - active}) {
-      if (which != active && !frozen_of(tables)) continue;
-      if (const TailEntry* entry = table(which).find_ref(key)) {
-        position = (entry->*word).load(std::memory_order_acquire) & kPositionMask;
-      }
-      if (position != 0) return {};
-    }
-    for (auto run = current.runs.rbegin(); run != current.runs.rend() && position == 0; ++run) {
-      (*run)->find(EntryKind::ref, key, [&](std::uint64_t value) {
-        if (!behind_damage(value)) position = value;
-        return false;
-      });
-    }
-    if (position == 0 && current.base) {
-      WEFT_TRY(position, ref_in_base(*current.base, key));
-    }
-    return {};
-  }));
-  return position;
-}
-
-Result<std::uint64_t> Index::durable_ref(const Key& key) const { return ref_position(key, &TailEntry::durable); }
-Result<std::uint64_t> Index::newest_ref(const Key& key) const { return ref_position(key, &TailEntry::newest); }
 
 bool Index::has_room(std::size_t entries, std::size_t packs) const {
   const int active = active_of(state_.tables.load(std::memory_order_acquire));
@@ -792,7 +444,7 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
   state_.tables.store(next_tables(state_.tables.load(), 0, false));
 
   // Manifest and runs are used as far as they are sound; the log can always replace them.
-  std::shared_ptr<const View> base = std::make_shared<View>();
+  std::shared_ptr<const View> base = std::make_shared<View>(segments_);
   std::uint64_t known_durable = 0;
   std::optional<Error> unusable;
   if (auto loaded = load_view(); loaded) {

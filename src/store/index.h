@@ -28,6 +28,7 @@
 #include "store/control_layout.h"
 #include "store/manifest.h"
 #include "store/run.h"
+#include "store/view.h"
 
 namespace weft::store {
 
@@ -45,20 +46,24 @@ class PackCache {
   std::map<ObjectId, std::shared_ptr<const object::PackReader>> packs_;
 };
 
-/// Where a lookup found something.
-struct Found {
-  std::uint64_t position = 0;  ///< in the log, when `pack` is null
-  std::shared_ptr<const object::PackReader> pack = nullptr;
-  std::uint64_t offset = 0;           ///< in the pack
-  std::optional<HalfId> change = {};  ///< the change a kept link leads to; then neither position nor pack counts
-};
+/// The hex digits an id begins with.
+class KeyPrefix {
+ public:
+  static constexpr std::size_t kMaxDigits = 2 * Key::kSize;
+  /// At most kMaxDigits digits, lower case.
+  explicit KeyPrefix(std::string_view hex_digits);
+  bool matches(ByteView id) const;
+  /// First and last 8-byte words a key with this prefix can begin with.
+  std::uint64_t low() const { return low_; }
+  std::uint64_t high() const { return high_; }
+  /// First and last key with this prefix.
+  const Key& first() const { return key_; }
+  const Key& last() const { return last_; }
 
-/// What speaks for the log before its start.
-struct Base {
-  log::LogPoint start;
-  KeptName name;
-  std::shared_ptr<const KeptFile> kept;  ///< null when it is lost; then `lost` says so
-  std::optional<Error> lost;
+ private:
+  Key key_, last_;
+  std::size_t digits_;
+  std::uint64_t low_, high_;
 };
 
 struct RecoveredIndex {
@@ -67,6 +72,9 @@ struct RecoveredIndex {
   std::optional<std::string> damage;
   std::vector<std::string> notices;
 };
+
+/// A file that is cut off, garbled or gone, as opposed to one that cannot be read just now.
+inline bool is_lost(const Error& error) { return error.code == Code::damaged; }
 
 class Index final : public log::LogClient {
  public:
@@ -80,18 +88,40 @@ class Index final : public log::LogClient {
   void frame_durable(const log::FrameHeader& header, ByteView late, std::uint64_t durable_end) override;
   void forget_from(std::uint64_t position) override;
 
-  /// Everything under `key`, newest tables first; visit returns false to stop. Only what lies before `bound` in the
-  /// log.
-  Result<void> find(EntryKind kind, const Key& key, std::uint64_t bound,
-                    const std::function<Result<bool>(const Found&)>& visit) const;
-  /// Keys of this kind with the prefix (hex digits), each with a place; duplicates possible.
-  Result<void> find_prefix(EntryKind kind, std::string_view hex_digits, std::uint64_t bound,
-                           const std::function<Result<bool>(const std::optional<Key>&, const Found&)>& visit) const;
+  /// Every place of what lies under `key` before `bound` in the log; of an object one in a run is enough. `pin`: of the
+  /// snapshot that looks, may be null. Takes no lock and no memory where the pinned view is current. Match::prefix:
+  /// what lies there may be of another key that begins with the same 16 digits (somebody may have made it so), in place
+  /// of the one that is looked for; then only Match::whole knows.
+  Result<void> places(const ViewPin* pin, EntryKind kind, const Key& key, Run::Match match, std::uint64_t bound,
+                      Places& found) const;
+  /// The same, for callers that look now and then; visit returns whether to go on.
+  template <typename Visit>
+  Result<void> find(EntryKind kind, const Key& key, std::uint64_t bound, const Visit& visit) const {
+    Places found;
+    WEFT_DO(places(nullptr, kind, key, Run::Match::whole, bound, found));
+    for (std::size_t i = 0; i < found.list.size(); ++i) {
+      WEFT_TRY(const bool more, visit(found.list[i]));
+      if (!more) break;
+    }
+    return {};
+  }
+  /// What begins so, duplicates possible. The key is known for entries from runs and packs.
+  struct Candidate {
+    Found found;
+    bool has_key = false;
+    Key key;
+  };
+  struct Candidates {
+    SmallList<Candidate, 4> list;
+    Places keep;
+  };
+  Result<void> candidates(const ViewPin* pin, EntryKind kind, const KeyPrefix& prefix, std::uint64_t bound,
+                          Candidates& found) const;
   /// Every entry of a kind. The key is known for entries from runs and packs.
   Result<void> for_each(EntryKind kind, std::uint64_t bound,
                         const std::function<Result<void>(const std::optional<Key>&, const Found&)>& visit) const;
   /// Position of a durable move of the ref, at or behind the newest one before `bound` (walk back from it), 0: none.
-  Result<std::uint64_t> durable_ref(const Key& key) const;
+  Result<std::uint64_t> durable_ref(const ViewPin* pin, const Key& key) const;
 
   /// Null while the log is there from its beginning.
   Result<std::shared_ptr<const Base>> base() const;
@@ -130,6 +160,11 @@ class Index final : public log::LogClient {
   void place(EntryKind kind, const Key& key, std::uint64_t position);
   void place_ref(const Key& key, std::uint64_t position);
 
+  bool is_current(const View& view) const {
+    return view.tables == generation() && !view.outdated.load(std::memory_order_relaxed);
+  }
+  /// Pins the current view if it is loaded; else the first lookup does.
+  void pin_current(const ViewPin& pin) const;
   /// Loads manifest and runs unless they are current; call before taking the append lock.
   Result<void> refresh() const;
   bool merge_due() const;
@@ -152,11 +187,6 @@ class Index final : public log::LogClient {
   std::string directory() const { return directory_; }
 
  private:
-  struct View {
-    Manifest manifest;
-    std::vector<std::shared_ptr<const Run>> runs;  // oldest first
-    std::shared_ptr<const Base> base;              // null: the log is there from its beginning
-  };
   struct Gathered {
     EntryLists lists;
     struct NamedPack {
@@ -170,17 +200,17 @@ class Index final : public log::LogClient {
 
   TailTable table(int which) const;
   /// The position in `word` of the ref's entry in the tables, else what the runs say.
-  Result<std::uint64_t> ref_position(const Key& key, std::atomic<std::uint64_t> TailEntry::* word) const;
+  Result<std::uint64_t> ref_position(const ViewPin* pin, const Key& key,
+                                     std::atomic<std::uint64_t> TailEntry::* word) const;
   Result<std::shared_ptr<const View>> view() const;
-  Result<std::shared_ptr<const View>> load_view() const;
+  /// `before`: runs that are open there are not opened again.
+  Result<std::shared_ptr<View>> load_view(const View* before = nullptr) const;
   Result<Found> resolve(const View& view, std::uint64_t value) const;
   Result<std::shared_ptr<const Base>> load_base(const Manifest& manifest, bool last_try) const;
   /// IX5: what the base has under the key. `lost`: a pack that may have had it.
-  Result<void> find_in_base(const Base& base, EntryKind kind, const Key& key, std::vector<Found>& places,
+  Result<void> find_in_base(const Base& base, EntryKind kind, const Key& key, Places& found,
                             std::optional<Error>& lost) const;
-  using VisitPlace = std::function<Result<void>(const std::optional<Key>&, Found)>;
-  Result<void> find_prefix_in_base(const Base& base, EntryKind kind, std::string_view hex_digits,
-                                   const VisitPlace& visit) const;
+  Result<void> candidates_in_base(const Base& base, EntryKind kind, const KeyPrefix& prefix, Candidates& found) const;
   Result<std::uint64_t> ref_in_base(const Base& base, const Key& key) const;
   struct TailPacks {
     std::vector<std::shared_ptr<const object::PackReader>> readers;
@@ -191,9 +221,10 @@ class Index final : public log::LogClient {
   /// Packs that only the tail names, before `bound`.
   Result<TailPacks> tail_packs(int which, std::uint64_t bound) const;
   /// IX4: an error when one of them is still lost.
-  Result<void> find_in_lost_packs(const View& view, EntryKind kind, const Key& key, std::vector<Found>& places) const;
-  /// Calls `look` with a consistent set of tables and runs, again if they changed meanwhile (IX2).
-  Result<void> consistently(const std::function<Result<void>(const View&, std::uint64_t tables)>& look) const;
+  Result<void> find_in_lost_packs(const View& view, EntryKind kind, const Key& key, Places& found) const;
+  /// Calls `look` with a consistent set of tables and runs, again if they changed meanwhile (IX2). `found` keeps them.
+  template <typename Look>
+  Result<void> consistently(const ViewPin* pin, Places& found, const Look& look) const;
   Result<void> gather(const log::Frame& frame, Gathered& gathered) const;
   /// Writes the gathered entries as a run, merging with older ones, and the new manifest.
   Result<void> write_merged(const View& view, Gathered gathered, log::LogPoint point);
@@ -211,10 +242,9 @@ class Index final : public log::LogClient {
   mutable std::mutex named_mutex_;
   mutable std::map<std::uint64_t, std::pair<TransactionId, std::vector<ObjectId>>> named_;
   mutable std::mutex view_mutex_;
-  mutable std::shared_ptr<const View> view_;
+  mutable std::shared_ptr<const View> view_;               // with the generation of the tables it was loaded for
   mutable std::shared_ptr<const Base> base_;               // the one opened last
   mutable std::atomic<std::uint64_t> prefaulted_[2] = {};  // capacity up to which each table was
-  mutable std::uint64_t view_tables_ = 0;                  // state_.tables when view_ was loaded
 };
 
 }  // namespace weft::store

@@ -26,6 +26,9 @@ struct Manifest {
   KeptName kept;
 };
 
+inline constexpr std::string_view kManifestName = "manifest";
+inline constexpr std::uint64_t kMaxManifestBytes = 64u << 20;
+
 std::string run_file_name(std::uint64_t number);
 Bytes encode_manifest(const Manifest& manifest);
 Result<Manifest> decode_manifest(ByteView bytes);

@@ -10,28 +10,19 @@
 namespace weft::store {
 namespace {
 
-constexpr char kMagic[] = "WEFTRUN1";
+constexpr char kMagic[] = "WEFTRUN2";
 constexpr std::size_t kMagicBytes = 8;
-constexpr std::size_t kSectionHeaderBytes = 8 + 8 + 4 * 8;
+constexpr std::size_t kSectionHeaderBytes = 8 + 8 + 3 * 8;
 // magic, sections, body checksum, header checksum
 constexpr std::size_t kHeaderBytes = kMagicBytes + kEntryKinds * kSectionHeaderBytes + 16;
+static_assert(kHeaderBytes % 64 == 0);
 constexpr std::uint64_t kMaxEntries = 1ULL << 32;
-
-template <typename T>
-T load(const char* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(T));
-  return value;
-}
 
 /// About eight entries a bucket.
 int fan_bits_for(std::size_t count) { return count < 16 ? 0 : static_cast<int>(std::bit_width(count / 8)) - 1; }
 
-std::size_t bucket_of(std::uint64_t prefix, int fan_bits) {
-  return fan_bits == 0 ? 0 : static_cast<std::size_t>(prefix >> (64 - fan_bits));
-}
-
-void pad_to_8(Bytes& bytes) { bytes.resize((bytes.size() + 7) / 8 * 8, '\0'); }
+/// So that no pair lies in two lines of the processor's cache.
+void pad_to_line(Bytes& bytes) { bytes.resize((bytes.size() + 63) / 64 * 64, '\0'); }
 
 }  // namespace
 
@@ -100,7 +91,7 @@ Result<std::uint64_t> Run::write(FileSystem& fs, const std::string& path, const 
   Bytes body;
   std::size_t total = 0;
   for (const auto& list : lists) total += list.size();
-  body.reserve(total * 49 + 4096);
+  body.reserve(total * 41 + 4096);
   Bytes header(kMagic, kMagicBytes);
   ByteWriter sections(header);
   for (const auto& list : lists) {
@@ -108,21 +99,23 @@ Result<std::uint64_t> Run::write(FileSystem& fs, const std::string& path, const 
     sections.u64(list.size());
     sections.u64(static_cast<std::uint64_t>(fan_bits));
     ByteWriter out(body);
-    pad_to_8(body);
+    pad_to_line(body);
     sections.u64(kHeaderBytes + body.size());
     std::size_t next = 0;
     const std::size_t buckets = std::size_t{1} << fan_bits;
     for (std::size_t bucket = 0; bucket <= buckets; ++bucket) {
-      while (next < list.size() && bucket_of(key_word(list[next].key, 0), fan_bits) < bucket) ++next;
+      while (next < list.size() && Run::bucket_of(key_word(list[next].key, 0), fan_bits) < bucket) ++next;
       out.u32(static_cast<std::uint32_t>(bucket == buckets ? list.size() : next));
     }
-    pad_to_8(body);
+    pad_to_line(body);
     sections.u64(kHeaderBytes + body.size());
-    for (const auto& entry : list) out.u64(key_word(entry.key, 0));
+    for (const auto& entry : list) {
+      out.u64(key_word(entry.key, 0));
+      out.u64(entry.value);
+    }
+    pad_to_line(body);
     sections.u64(kHeaderBytes + body.size());
-    for (const auto& entry : list) out.raw(entry.key.view());
-    sections.u64(kHeaderBytes + body.size());
-    for (const auto& entry : list) out.u64(entry.value);
+    for (const auto& entry : list) out.raw(entry.key.view().substr(8));
   }
   sections.u64(xxh3(body));
   sections.u64(xxh3(header));
@@ -154,18 +147,17 @@ Result<std::shared_ptr<const Run>> Run::open(FileSystem& fs, const std::string& 
   for (auto& section : run->sections_) {
     const std::uint64_t count = reader.u64();
     const std::uint64_t fan_bits = reader.u64();
-    const std::uint64_t offsets[4] = {reader.u64(), reader.u64(), reader.u64(), reader.u64()};
+    const std::uint64_t offsets[3] = {reader.u64(), reader.u64(), reader.u64()};
     if (count > kMaxEntries || fan_bits > 32) return bad("section");
-    const std::uint64_t lengths[4] = {((std::uint64_t{1} << fan_bits) + 1) * 4, count * 8, count * 32, count * 8};
-    for (int i = 0; i < 4; ++i) {
+    const std::uint64_t lengths[3] = {((std::uint64_t{1} << fan_bits) + 1) * 4, count * kPairBytes, count * kRestBytes};
+    for (int i = 0; i < 3; ++i) {
       if (offsets[i] > size || lengths[i] > size - offsets[i]) return bad("section");
     }
     section.count = count;
     section.fan_bits = static_cast<int>(fan_bits);
     section.fan = run->bytes_.data() + offsets[0];
-    section.prefixes = run->bytes_.data() + offsets[1];
-    section.keys = run->bytes_.data() + offsets[2];
-    section.values = run->bytes_.data() + offsets[3];
+    section.pairs = run->bytes_.data() + offsets[1];
+    section.rests = run->bytes_.data() + offsets[2];
   }
   if (whole && xxh3(run->bytes_.substr(kHeaderBytes)) != load<std::uint64_t>(header.data() + kHeaderBytes - 16)) {
     return bad("body checksum");
@@ -179,46 +171,14 @@ std::size_t Run::total() const {
   return total;
 }
 
-std::size_t Run::lower_bound(EntryKind kind, std::uint64_t prefix) const {
-  const Section& section = sections_[static_cast<std::size_t>(kind)];
-  if (section.count == 0) return 0;
-  const std::size_t bucket = bucket_of(prefix, section.fan_bits);
-  // Bounded again: the fan-out comes from a file.
-  std::size_t low = std::min<std::size_t>(load<std::uint32_t>(section.fan + bucket * 4), section.count);
-  std::size_t high = std::min<std::size_t>(load<std::uint32_t>(section.fan + (bucket + 1) * 4), section.count);
-  while (high > low && high - low > 16) {
-    const std::size_t middle = low + (high - low) / 2;
-    if (load<std::uint64_t>(section.prefixes + middle * 8) < prefix) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  while (low < high && load<std::uint64_t>(section.prefixes + low * 8) < prefix) ++low;
-  return low;
-}
-
 IndexEntry Run::entry(EntryKind kind, std::size_t index) const {
   const Section& section = sections_[static_cast<std::size_t>(kind)];
   IndexEntry entry;
-  std::memcpy(entry.key.bytes.data(), section.keys + index * 32, 32);
-  entry.value = load<std::uint64_t>(section.values + index * 8);
+  const std::uint64_t first = std::byteswap(load<std::uint64_t>(section.pairs + index * kPairBytes));
+  std::memcpy(entry.key.bytes.data(), &first, 8);
+  std::memcpy(entry.key.bytes.data() + 8, section.rests + index * kRestBytes, kRestBytes);
+  entry.value = load<std::uint64_t>(section.pairs + index * kPairBytes + 8);
   return entry;
-}
-
-std::uint64_t Run::value(EntryKind kind, std::size_t index) const {
-  return load<std::uint64_t>(sections_[static_cast<std::size_t>(kind)].values + index * 8);
-}
-
-void Run::find(EntryKind kind, const Key& key, const std::function<bool(std::uint64_t)>& visit) const {
-  const Section& section = sections_[static_cast<std::size_t>(kind)];
-  const std::uint64_t prefix = key_word(key, 0);
-  for (std::size_t i = lower_bound(kind, prefix); i < section.count; ++i) {
-    if (load<std::uint64_t>(section.prefixes + i * 8) != prefix) return;
-    const int order = std::memcmp(section.keys + i * 32, key.bytes.data(), 32);
-    if (order > 0) return;
-    if (order == 0 && !visit(load<std::uint64_t>(section.values + i * 8))) return;
-  }
 }
 
 }  // namespace weft::store

@@ -1,7 +1,9 @@
 // Index runs: immutable sorted files of (kind, key, value), mapped and searched in place.
 //
-// Each kind has four arrays: a fan-out of about N/8 buckets over the first 64 key bits, those 64 bits of every key, the
-// whole keys, the values. A lookup touches one bucket, its few 8-byte prefixes, one key, one value.
+// Each kind has three arrays: a fan-out of about N/8 buckets over the first 64 key bits, of every key those 64 bits
+// with its value, and the rest of every key. A lookup waits for memory twice: for the bucket and for its few pairs. The
+// rest of the key is not looked at where what the value leads to names its key itself. Where there are several runs,
+// Run::ready() and Run::bucket() have the memory of all of them fetched at once.
 //
 // Invariants:
 //   IR1  A run is flushed before a manifest names it; it never changes.
@@ -10,7 +12,9 @@
 // Format: docs/FORMATS.md, "Index".
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -66,22 +70,100 @@ class Run {
   std::size_t count(EntryKind kind) const { return sections_[static_cast<std::size_t>(kind)].count; }
   std::size_t total() const;
   std::uint64_t bytes() const { return bytes_.size(); }
+
+  /// Entries among which a key with these first 64 bits is.
+  struct Bucket {
+    std::size_t begin = 0, end = 0;
+  };
+  /// Has the fan-out of this prefix fetched into the cache.
+  void ready(EntryKind kind, std::uint64_t prefix) const {
+    const Section& section = sections_[static_cast<std::size_t>(kind)];
+    if (section.count != 0) __builtin_prefetch(section.fan + bucket_of(prefix, section.fan_bits) * 4);
+  }
+  /// The bucket, and its pairs fetched into the cache.
+  Bucket bucket(EntryKind kind, std::uint64_t prefix) const {
+    const Section& section = sections_[static_cast<std::size_t>(kind)];
+    if (section.count == 0) return {};
+    const char* const fan = section.fan + bucket_of(prefix, section.fan_bits) * 4;
+    // Bounded again: the fan-out comes from a file.
+    const Bucket bucket{std::min<std::size_t>(load<std::uint32_t>(fan), section.count),
+                        std::min<std::size_t>(load<std::uint32_t>(fan + 4), section.count)};
+    if (bucket.begin < bucket.end) {
+      const char* const end = section.pairs + bucket.end * kPairBytes;
+      for (const char* at = section.pairs + bucket.begin * kPairBytes; at < end; at += 64) __builtin_prefetch(at);
+    }
+    return bucket;
+  }
+  enum class Match : std::uint8_t {
+    whole,
+    prefix,  ///< the first 64 bits, where others are told apart by what the value leads to
+  };
   /// Values stored under `key`; visit returns false to stop.
-  void find(EntryKind kind, const Key& key, const std::function<bool(std::uint64_t value)>& visit) const;
+  template <typename Visit>
+  void find(EntryKind kind, const Key& key, Match match, const Bucket& bucket, const Visit& visit) const {
+    const Section& section = sections_[static_cast<std::size_t>(kind)];
+    const std::uint64_t prefix = key_word(key, 0);
+    for (std::size_t i = lower_bound(section, bucket, prefix); i < section.count; ++i) {
+      const char* const pair = section.pairs + i * kPairBytes;
+      if (load<std::uint64_t>(pair) != prefix) return;
+      if (match == Match::whole) {
+        const int order = std::memcmp(section.rests + i * kRestBytes, key.bytes.data() + 8, kRestBytes);
+        if (order > 0) return;
+        if (order != 0) continue;
+      }
+      if (!visit(load<std::uint64_t>(pair + 8))) return;
+    }
+  }
+  template <typename Visit>
+  void find(EntryKind kind, const Key& key, const Visit& visit) const {
+    find(kind, key, Match::whole, bucket(kind, key_word(key, 0)), visit);
+  }
   /// Index of the first entry whose first 64 key bits are >= prefix.
-  std::size_t lower_bound(EntryKind kind, std::uint64_t prefix) const;
+  std::size_t lower_bound(EntryKind kind, std::uint64_t prefix) const {
+    return lower_bound(sections_[static_cast<std::size_t>(kind)], bucket(kind, prefix), prefix);
+  }
+  std::uint64_t prefix(EntryKind kind, std::size_t index) const {
+    return load<std::uint64_t>(sections_[static_cast<std::size_t>(kind)].pairs + index * kPairBytes);
+  }
+  std::uint64_t value(EntryKind kind, std::size_t index) const {
+    return load<std::uint64_t>(sections_[static_cast<std::size_t>(kind)].pairs + index * kPairBytes + 8);
+  }
   IndexEntry entry(EntryKind kind, std::size_t index) const;
-  std::uint64_t value(EntryKind kind, std::size_t index) const;
+
+  static std::size_t bucket_of(std::uint64_t prefix, int fan_bits) {
+    return fan_bits == 0 ? 0 : static_cast<std::size_t>(prefix >> (64 - fan_bits));
+  }
+  static constexpr std::size_t kPairBytes = 16;
+  static constexpr std::size_t kRestBytes = Key::kSize - 8;
 
  private:
   struct Section {
     std::size_t count = 0;
     int fan_bits = 0;
     const char* fan = nullptr;
-    const char* prefixes = nullptr;
-    const char* keys = nullptr;
-    const char* values = nullptr;
+    const char* pairs = nullptr;
+    const char* rests = nullptr;
   };
+  template <typename T>
+  static T load(const char* from) {
+    T value;
+    std::memcpy(&value, from, sizeof(T));
+    return value;
+  }
+  static std::size_t lower_bound(const Section& section, const Bucket& bucket, std::uint64_t prefix) {
+    std::size_t low = bucket.begin, high = bucket.end;
+    while (high > low && high - low > 16) {
+      const std::size_t middle = low + (high - low) / 2;
+      if (load<std::uint64_t>(section.pairs + middle * kPairBytes) < prefix) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    while (low < high && load<std::uint64_t>(section.pairs + low * kPairBytes) < prefix) ++low;
+    return low;
+  }
+
   std::shared_ptr<Mapping> mapping_;
   ByteView bytes_;
   std::array<Section, kEntryKinds> sections_{};

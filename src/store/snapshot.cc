@@ -14,43 +14,43 @@ namespace {
 /// Most moves of a ref that can lie between a reader's position and the newest durable one.
 constexpr int kMaxWalk = 1 << 20;
 
-template <typename T>
-using PlaceUse = std::function<Result<std::optional<T>>(const Found&)>;
+}  // namespace
 
-/// The first place of the object for which `use` gives something. What is found is only believed when it names the
-/// object.
-template <typename T>
-Result<T> use_object(Store::State& store, std::uint64_t bound, ObjectKind kind, const ObjectId& id,
-                     const PlaceUse<T>& use) {
-  std::optional<T> result;
+template <typename T, typename Use>
+Result<std::optional<T>> Snapshot::State::use_object(ObjectKind kind, const ObjectId& id, const Use& use,
+                                                     Run::Match first) const {
   std::optional<Error> problem;
-  for (int look = 0; look < Index::kMaxLooks; ++look) {
-    const std::uint64_t looked = store.index.generation();
+  // What is found names itself, so the first look need not compare whole ids. That finds another object only where
+  // somebody made two ids that begin alike.
+  Run::Match match = first;
+  for (int look = 0;;) {
+    const std::uint64_t looked = store->index.generation();
     problem.reset();
-    WEFT_DO(store.index.find(entry_kind(kind), id, bound, [&](const Found& found) -> Result<bool> {
-      auto used = use(found);
-      if (!used) {
-        if (used.error().code != Code::damaged) return std::move(used).error();
-        problem = std::move(used).error();
-        return true;  // perhaps another place has it whole
+    Places found;
+    WEFT_DO(store->index.places(&pin, entry_kind(kind), id, match, durable.position, found));
+    for (std::size_t i = 0; i < found.list.size(); ++i) {
+      Result<std::optional<T>> used = use(*found.view, found.list[i]);
+      if (used) {
+        if (*used) return used;
+      } else if (used.error().code != Code::damaged) {
+        return used;
+      } else {
+        problem = std::move(used).error();  // perhaps another place has it whole
       }
-      result = *std::move(used);
-      return !result.has_value();
-    }));
-    if (result) return *std::move(result);
-    if (!problem || !store.index.changed_since(looked)) break;  // IX5
+    }
+    if (problem && look++ < Index::kMaxLooks && store->index.changed_since(looked)) continue;  // IX5
+    if (found.list.empty() || match == Run::Match::whole) break;
+    match = Run::Match::whole;
   }
-  if (problem) {
-    problem->message = fmt::format("{} {}: {}", object::name(kind), id.hex(), problem->message);
-    return *problem;
-  }
-  return not_found(kind, id);
+  if (!problem) return std::optional<T>{};
+  problem->message = fmt::format("{} {}: {}", object::name(kind), id.hex(), problem->message);
+  return *std::move(problem);
 }
 
-/// The record at a position of the log; nullopt when another thing lies there.
-Result<std::optional<object::Record>> record_at(Store::State& store, std::uint64_t bound, std::uint64_t position,
-                                                ObjectKind kind, const ObjectId& id, std::shared_ptr<Mapping>& keep) {
-  WEFT_TRY(const ByteView bytes, store.segments.view_until(position, bound, keep));
+Result<std::optional<object::Record>> Snapshot::State::record_at(const View& view, std::uint64_t position,
+                                                                 ObjectKind kind, const ObjectId& id,
+                                                                 std::shared_ptr<Mapping>& keep) const {
+  WEFT_TRY(const ByteView bytes, view.segments.view_until(position, durable.position, keep));
   auto record = object::decode_record(bytes);
   if (!record) {
     return damaged(fmt::format("no object record at log position {}", position),
@@ -60,31 +60,31 @@ Result<std::optional<object::Record>> record_at(Store::State& store, std::uint64
   return std::optional<object::Record>{*record};
 }
 
-}  // namespace
+template <typename T, typename Use>
+Result<std::optional<T>> Snapshot::State::use_content(ObjectKind kind, const ObjectId& id,
+                                                      const object::ObjectReader* chunks, const Use& use) const {
+  store->objects_read.fetch_add(1, std::memory_order_relaxed);
+  return use_object<T>(kind, id, [&](const View& view, const Found& found) -> Result<std::optional<T>> {
+    Bytes owned;
+    if (found.pack != nullptr) {
+      WEFT_TRY(owned, found.pack->read_at(found.offset, kind, id, chunks));
+      return use(ByteView(owned), owned);
+    }
+    std::shared_ptr<Mapping> keep;
+    WEFT_TRY(const auto record, record_at(view, found.position, kind, id, keep));
+    if (!record) return std::optional<T>{};
+    if (record->form == object::Stored::chunks && chunks != nullptr) {
+      WEFT_TRY(object::ChunkList list, object::chunk_list_of(*record));
+      WEFT_TRY(owned, object::read_chunks(*chunks, id, std::move(list)));
+      return use(ByteView(owned), owned);
+    }
+    WEFT_TRY(const ByteView bytes, store->codecs.view(*record, owned));
+    return use(bytes, owned);
+  });
+}
 
 Error not_found(ObjectKind kind, const ObjectId& id) {
   return make_error(Code::not_found, fmt::format("there is no {} {} in this store", object::name(kind), id.hex()));
-}
-
-Result<Bytes> read_object(Store::State& store, std::uint64_t bound, ObjectKind kind, const ObjectId& id,
-                          const object::ObjectReader* chunks) {
-  store.objects_read.fetch_add(1, std::memory_order_relaxed);
-  return use_object<Bytes>(store, bound, kind, id, [&](const Found& found) -> Result<std::optional<Bytes>> {
-    if (found.pack) {
-      WEFT_TRY(Bytes bytes, found.pack->read_at(found.offset, kind, id, chunks));
-      return std::optional<Bytes>(std::move(bytes));
-    }
-    std::shared_ptr<Mapping> keep;
-    WEFT_TRY(const auto record, record_at(store, bound, found.position, kind, id, keep));
-    if (!record) return std::optional<Bytes>{};
-    if (record->form == object::Stored::chunks && chunks != nullptr) {
-      WEFT_TRY(object::ChunkList list, object::chunk_list_of(*record));
-      WEFT_TRY(Bytes bytes, object::read_chunks(*chunks, id, std::move(list)));
-      return std::optional<Bytes>(std::move(bytes));
-    }
-    WEFT_TRY(Bytes bytes, store.codecs.content(*record));
-    return std::optional<Bytes>(std::move(bytes));
-  });
 }
 
 Snapshot::Snapshot(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -94,77 +94,91 @@ Snapshot& Snapshot::operator=(const Snapshot&) = default;
 
 std::uint64_t Snapshot::position() const { return state_->durable.position; }
 
+Result<std::optional<Bytes>> Snapshot::find(ObjectKind kind, const ObjectId& id) const {
+  return state_->use_content<Bytes>(kind, id, this, [](ByteView bytes, Bytes& owned) -> Result<std::optional<Bytes>> {
+    return std::optional<Bytes>(owned.data() == bytes.data() ? std::move(owned) : Bytes(bytes));
+  });
+}
+
 Result<Bytes> Snapshot::read(ObjectKind kind, const ObjectId& id) const {
-  return read_object(*state_->store, state_->durable.position, kind, id, this);
+  WEFT_TRY(auto bytes, find(kind, id));
+  if (!bytes) return not_found(kind, id);
+  return *std::move(bytes);
 }
 
 Result<bool> Snapshot::contains(ObjectKind kind, const ObjectId& id) const {
-  auto found = use_object<bool>(
-      *state_->store, state_->durable.position, kind, id, [&](const Found& place) -> Result<std::optional<bool>> {
-        if (place.pack) return std::optional<bool>(true);
-        std::shared_ptr<Mapping> keep;
-        WEFT_TRY(const auto record,
-                 record_at(*state_->store, state_->durable.position, place.position, kind, id, keep));
-        return record ? std::optional<bool>(true) : std::nullopt;
-      });
-  if (found) return true;
-  if (found.error().code == Code::not_found) return false;
-  return std::move(found).error();
+  WEFT_TRY(const auto found, state_->use_object<bool>(
+                                 kind, id,
+                                 [&](const View& view, const Found& place) -> Result<std::optional<bool>> {
+                                   if (place.pack != nullptr) return std::optional<bool>(true);
+                                   std::shared_ptr<Mapping> keep;
+                                   WEFT_TRY(const auto record, state_->record_at(view, place.position, kind, id, keep));
+                                   return record ? std::optional<bool>(true) : std::nullopt;
+                                 },
+                                 Run::Match::whole));
+  return found.has_value();
 }
 
 Result<std::uint64_t> Snapshot::blob_size(const ObjectId& id) const {
-  return use_object<std::uint64_t>(
-      *state_->store, state_->durable.position, ObjectKind::blob, id,
-      [&](const Found& found) -> Result<std::optional<std::uint64_t>> {
-        if (found.pack) {
-          WEFT_TRY(const std::uint64_t size, found.pack->size_at(found.offset, ObjectKind::blob, id));
-          return std::optional<std::uint64_t>(size);
-        }
-        std::shared_ptr<Mapping> keep;
-        WEFT_TRY(const auto record,
-                 record_at(*state_->store, state_->durable.position, found.position, ObjectKind::blob, id, keep));
-        return record ? std::optional<std::uint64_t>(record->raw_size) : std::nullopt;
-      });
+  constexpr ObjectKind kKind = ObjectKind::blob;
+  using Size = std::optional<std::uint64_t>;
+  WEFT_TRY(const Size found,
+           state_->use_object<std::uint64_t>(kKind, id, [&](const View& view, const Found& place) -> Result<Size> {
+             if (place.pack != nullptr) {
+               WEFT_TRY(const std::uint64_t size, place.pack->size_at(place.offset, kKind, id));
+               return Size(size);
+             }
+             std::shared_ptr<Mapping> keep;
+             WEFT_TRY(const auto record, state_->record_at(view, place.position, kKind, id, keep));
+             return record ? Size(record->raw_size) : Size();
+           }));
+  if (!found) return not_found(kKind, id);
+  return *found;
 }
 
 Result<std::unique_ptr<object::ByteSource>> Snapshot::open_blob(const ObjectId& id) const {
+  constexpr ObjectKind kKind = ObjectKind::blob;
   using Source = std::unique_ptr<object::ByteSource>;
-  return use_object<Source>(
-      *state_->store, state_->durable.position, ObjectKind::blob, id,
-      [&](const Found& found) -> Result<std::optional<Source>> {
-        if (found.pack) {
-          WEFT_TRY(Source source, found.pack->open_blob_at(found.offset, id, std::make_shared<Snapshot>(*this)));
-          return std::optional<Source>(std::move(source));
-        }
-        std::shared_ptr<Mapping> keep;
-        WEFT_TRY(const auto record,
-                 record_at(*state_->store, state_->durable.position, found.position, ObjectKind::blob, id, keep));
-        if (!record) return std::optional<Source>{};
-        if (record->form == object::Stored::chunks) {
-          WEFT_TRY(object::ChunkList list, object::chunk_list_of(*record));
-          return std::optional<Source>(object::open_chunks(std::make_shared<Snapshot>(*this), id, std::move(list)));
-        }
-        WEFT_TRY(Bytes bytes, state_->store->codecs.content(*record));
-        return std::optional<Source>(std::make_unique<object::OwnedSource>(std::move(bytes)));
-      });
+  using Opened = std::optional<Source>;
+  WEFT_TRY(Opened found,
+           state_->use_object<Source>(kKind, id, [&](const View& view, const Found& place) -> Result<Opened> {
+             if (place.pack != nullptr) {
+               WEFT_TRY(Source source, place.pack->open_blob_at(place.offset, id, std::make_shared<Snapshot>(*this)));
+               return Opened(std::move(source));
+             }
+             std::shared_ptr<Mapping> keep;
+             WEFT_TRY(const auto record, state_->record_at(view, place.position, kKind, id, keep));
+             if (!record) return Opened{};
+             if (record->form == object::Stored::chunks) {
+               WEFT_TRY(object::ChunkList list, object::chunk_list_of(*record));
+               return Opened(object::open_chunks(std::make_shared<Snapshot>(*this), id, std::move(list)));
+             }
+             WEFT_TRY(Bytes bytes, state_->store->codecs.content(*record));
+             return Opened(std::make_unique<object::OwnedSource>(std::move(bytes)));
+           }));
+  if (!found) return not_found(kKind, id);
+  return *std::move(found);
 }
 
 Result<std::optional<object::ChunkList>> Snapshot::chunk_list(const ObjectId& blob) const {
+  constexpr ObjectKind kKind = ObjectKind::blob;
   using List = std::optional<object::ChunkList>;
-  return use_object<List>(*state_->store, state_->durable.position, ObjectKind::blob, blob,
-                          [&](const Found& found) -> Result<std::optional<List>> {
-                            if (found.pack) {
-                              WEFT_TRY(List list, found.pack->chunk_list_at(found.offset, blob));
-                              return std::optional<List>(std::move(list));
-                            }
-                            std::shared_ptr<Mapping> keep;
-                            WEFT_TRY(const auto record, record_at(*state_->store, state_->durable.position,
-                                                                  found.position, ObjectKind::blob, blob, keep));
-                            if (!record) return std::optional<List>{};
-                            if (record->form != object::Stored::chunks) return std::optional<List>(List{});
-                            WEFT_TRY(object::ChunkList list, object::chunk_list_of(*record));
-                            return std::optional<List>(List(std::move(list)));
-                          });
+  using Looked = std::optional<List>;
+  WEFT_TRY(Looked found,
+           state_->use_object<List>(kKind, blob, [&](const View& view, const Found& place) -> Result<Looked> {
+             if (place.pack != nullptr) {
+               WEFT_TRY(List list, place.pack->chunk_list_at(place.offset, blob));
+               return Looked(std::move(list));
+             }
+             std::shared_ptr<Mapping> keep;
+             WEFT_TRY(const auto record, state_->record_at(view, place.position, kKind, blob, keep));
+             if (!record) return Looked{};
+             if (record->form != object::Stored::chunks) return Looked(List{});
+             WEFT_TRY(object::ChunkList list, object::chunk_list_of(*record));
+             return Looked(List(std::move(list)));
+           }));
+  if (!found) return not_found(kKind, blob);
+  return *std::move(found);
 }
 
 Result<std::vector<ObjectId>> Snapshot::chunks_of(const ObjectId& blob) const {
@@ -181,94 +195,125 @@ Result<std::vector<ObjectId>> Snapshot::chunks_of(const ObjectId& blob) const {
 }
 
 Result<object::Change> Snapshot::change(const ChangeId& id) const {
-  WEFT_TRY(const Bytes bytes, read(ObjectKind::change, id));
-  return object::decode_change(bytes);
+  WEFT_TRY(auto found,
+           state_->use_content<object::Change>(ObjectKind::change, id, nullptr,
+                                               [](ByteView bytes, Bytes&) -> Result<std::optional<object::Change>> {
+                                                 WEFT_TRY(auto change, object::decode_change(bytes));
+                                                 return std::optional(std::move(change));
+                                               }));
+  if (!found) return not_found(ObjectKind::change, id);
+  return *std::move(found);
 }
 
 Result<object::ChangeSummary> Snapshot::change_summary(const ChangeId& id) const {
-  WEFT_TRY(const Bytes bytes, read(ObjectKind::change, id));
-  return object::decode_change_summary(bytes);
-}
-
-Result<std::vector<ObjectId>> Snapshot::find_by_prefix(ObjectKind kind, std::string_view hex_digits,
-                                                       std::size_t limit) const {
-  if (hex_digits.empty() || hex_digits.size() > 2 * ObjectId::kSize ||
-      hex_digits.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
-    return make_error(Code::invalid, fmt::format("'{}' is no prefix of an id", hex_digits));
-  }
-  std::set<ObjectId> ids;
-  const auto* const state = state_.get();
-  WEFT_DO(state->store->index.find_prefix(entry_kind(kind), hex_digits, state->durable.position,
-                                          [&](const std::optional<Key>& key, const Found& found) -> Result<bool> {
-                                            if (key) {
-                                              ids.insert(*key);
-                                            } else if (!found.pack) {
-                                              std::shared_ptr<Mapping> keep;
-                                              WEFT_TRY(const ByteView bytes,
-                                                       state->store->segments.view_until(
-                                                           found.position, state->durable.position, keep));
-                                              WEFT_TRY(const auto record, object::decode_record(bytes));
-                                              if (record.kind == kind && record.id.hex().starts_with(hex_digits))
-                                                ids.insert(record.id);
-                                            }
-                                            return true;
-                                          }));
-  std::vector<ObjectId> result(ids.begin(), ids.end());
-  if (result.size() > limit) result.resize(limit);
-  return result;
+  using Summary = std::optional<object::ChangeSummary>;
+  WEFT_TRY(Summary found, state_->use_content<object::ChangeSummary>(
+                              ObjectKind::change, id, nullptr, [](ByteView bytes, Bytes&) -> Result<Summary> {
+                                WEFT_TRY(auto summary, object::decode_change_summary(bytes));
+                                return Summary(std::move(summary));
+                              }));
+  if (!found) return not_found(ObjectKind::change, id);
+  return *std::move(found);
 }
 
 namespace {
 
-/// The change a delta or git entry leads to, and the entry's own key.
-Result<std::optional<std::pair<Key, ChangeId>>> link_at(Store::State& store, std::uint64_t bound, EntryKind kind,
-                                                        std::uint64_t position) {
-  std::shared_ptr<Mapping> keep;
-  auto& segments = store.segments;
-  WEFT_TRY(const ByteView bytes, segments.view_until(position, bound, keep));
-  const auto link = decode_link(kind, bytes, position);
-  if (!link) return std::optional<std::pair<Key, ChangeId>>{};
-  if (link->change) return std::optional(std::pair(link->key, *link->change));
-  std::shared_ptr<Mapping> keep_record;
-  WEFT_TRY(const ByteView record_bytes, segments.view_until(link->record_position, bound, keep_record));
-  WEFT_TRY(const auto record, object::decode_record(record_bytes));
-  if (record.kind != ObjectKind::change) return std::optional<std::pair<Key, ChangeId>>{};
-  return std::optional(std::pair(link->key, record.id));
+/// Sorted, each once, at most `limit`.
+template <typename IdType>
+std::vector<IdType> first_of(std::vector<IdType> ids, std::size_t limit) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  if (ids.size() > limit) ids.resize(limit);
+  return ids;
+}
+
+Result<KeyPrefix> key_prefix(std::string_view hex_digits, std::size_t most) {
+  if (hex_digits.empty() || hex_digits.size() > most ||
+      hex_digits.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
+    return make_error(Code::invalid, fmt::format("'{}' is no prefix of an id", hex_digits));
+  }
+  return KeyPrefix(hex_digits);
 }
 
 }  // namespace
 
+Result<object::Record> Snapshot::State::candidate_record(const Index::Candidates& found, const Index::Candidate& each,
+                                                         std::shared_ptr<Mapping>& keep) const {
+  WEFT_TRY(const ByteView bytes, found.keep.view->segments.view_until(each.found.position, durable.position, keep));
+  return object::decode_record(bytes);
+}
+
+Result<std::vector<ObjectId>> Snapshot::find_by_prefix(ObjectKind kind, std::string_view hex_digits,
+                                                       std::size_t limit) const {
+  WEFT_TRY(const KeyPrefix prefix, key_prefix(hex_digits, 2 * ObjectId::kSize));
+  Index::Candidates found;
+  WEFT_DO(state_->store->index.candidates(&state_->pin, entry_kind(kind), prefix, state_->durable.position, found));
+  std::vector<ObjectId> ids;
+  for (std::size_t i = 0; i < found.list.size(); ++i) {
+    const auto& each = found.list[i];
+    if (each.has_key) {
+      ids.push_back(each.key);
+      continue;
+    }
+    std::shared_ptr<Mapping> keep;
+    WEFT_TRY(const auto record, state_->candidate_record(found, each, keep));
+    if (record.kind == kind && prefix.matches(record.id.view())) ids.push_back(record.id);
+  }
+  return first_of(std::move(ids), limit);
+}
+
+Result<std::optional<std::pair<Key, ChangeId>>> Snapshot::State::link_at(const View& view, EntryKind kind,
+                                                                         std::uint64_t position) const {
+  using Linked = std::optional<std::pair<Key, ChangeId>>;
+  std::shared_ptr<Mapping> keep;
+  WEFT_TRY(const ByteView bytes, view.segments.view_until(position, durable.position, keep));
+  const auto link = decode_link(kind, bytes, position);
+  if (!link) return Linked{};
+  if (link->change) return Linked(std::pair(link->key, *link->change));
+  std::shared_ptr<Mapping> keep_record;
+  WEFT_TRY(const ByteView record_bytes, view.segments.view_until(link->record_position, durable.position, keep_record));
+  WEFT_TRY(const auto record, object::decode_record(record_bytes));
+  if (record.kind != ObjectKind::change) return Linked{};
+  return Linked(std::pair(link->key, record.id));
+}
+
 Result<std::vector<ChangeId>> Snapshot::State::linked(EntryKind kind, const Key& key) const {
   for (int look = 0;; ++look) {
     const std::uint64_t looked = store->index.generation();
-    std::set<ChangeId> changes;
-    auto found_all = store->index.find(kind, key, durable.position, [&](const Found& found) -> Result<bool> {
-      if (found.change) {
-        // K4: half an id.
-        WEFT_DO(store->index.find_prefix(EntryKind::change, found.change->hex(), durable.position,
-                                         [&](const std::optional<Key>& change, const Found& place) -> Result<bool> {
-                                           if (change) {
-                                             changes.insert(*change);
-                                             return true;
-                                           }
-                                           std::shared_ptr<Mapping> keep;
-                                           WEFT_TRY(const ByteView bytes,
-                                                    store->segments.view_until(place.position, durable.position, keep));
-                                           WEFT_TRY(const auto record, object::decode_record(bytes));
-                                           if (record.kind == ObjectKind::change && half_of(record.id) == *found.change)
-                                             changes.insert(record.id);
-                                           return true;
-                                         }));
-        return true;
+    std::vector<ChangeId> changes;
+    const auto found_all = [&]() -> Result<void> {
+      Places found;
+      WEFT_DO(store->index.places(&pin, kind, key, Run::Match::prefix, durable.position, found));
+      for (std::size_t i = 0; i < found.list.size(); ++i) {
+        if (found.list[i].change) {
+          WEFT_DO(changes_beginning(*found.list[i].change, changes));
+          continue;
+        }
+        WEFT_TRY(const auto link, link_at(*found.view, kind, found.list[i].position));
+        if (link && link->first == key) changes.push_back(link->second);
       }
-      WEFT_TRY(const auto link, link_at(*store, durable.position, kind, found.position));
-      if (link && link->first == key) changes.insert(link->second);
-      return true;
-    });
-    if (found_all) return std::vector<ChangeId>(changes.begin(), changes.end());
+      return {};
+    }();
+    if (found_all) return first_of(std::move(changes), SIZE_MAX);
     const bool again = found_all.error().code == Code::damaged && look < Index::kMaxLooks;
-    if (!again || !store->index.changed_since(looked)) return std::move(found_all).error();
+    if (!again || !store->index.changed_since(looked)) return found_all.error();
   }
+}
+
+Result<void> Snapshot::State::changes_beginning(const HalfId& half, std::vector<ChangeId>& changes) const {
+  Index::Candidates found;
+  WEFT_DO(store->index.candidates(&pin, EntryKind::change, KeyPrefix(half.hex()), durable.position, found));
+  for (std::size_t i = 0; i < found.list.size(); ++i) {
+    const auto& each = found.list[i];
+    if (each.has_key) {
+      changes.push_back(each.key);
+      continue;
+    }
+    std::shared_ptr<Mapping> keep;
+    WEFT_TRY(const auto record, candidate_record(found, each, keep));
+    if (record.kind == ObjectKind::change && half_of(record.id) == half) changes.push_back(record.id);
+  }
+  return {};
 }
 
 Result<std::vector<ChangeId>> Snapshot::find_by_delta(const DeltaId& delta) const {
@@ -281,23 +326,22 @@ Result<std::optional<ChangeId>> Snapshot::find_git_commit(const GitId& id) const
 }
 
 Result<std::vector<GitId>> Snapshot::find_git_prefix(std::string_view hex_digits, std::size_t limit) const {
-  std::set<GitId> ids;
-  WEFT_DO(state_->store->index.find_prefix(
-      EntryKind::git, hex_digits, state_->durable.position,
-      [&](const std::optional<Key>& key, const Found& found) -> Result<bool> {
-        if (key) {
-          ids.insert(GitId::from_bytes(key->view().substr(0, GitId::kSize)));
-          return true;
-        }
-        WEFT_TRY(const auto link, link_at(*state_->store, state_->durable.position, EntryKind::git, found.position));
-        if (!link) return true;
-        const GitId id = GitId::from_bytes(link->first.view().substr(0, GitId::kSize));
-        if (id.hex().starts_with(hex_digits)) ids.insert(id);
-        return true;
-      }));
-  std::vector<GitId> result(ids.begin(), ids.end());
-  if (result.size() > limit) result.resize(limit);
-  return result;
+  WEFT_TRY(const KeyPrefix prefix, key_prefix(hex_digits, 2 * GitId::kSize));
+  Index::Candidates found;
+  WEFT_DO(state_->store->index.candidates(&state_->pin, EntryKind::git, prefix, state_->durable.position, found));
+  std::vector<GitId> ids;
+  for (std::size_t i = 0; i < found.list.size(); ++i) {
+    const auto& each = found.list[i];
+    if (each.has_key) {
+      ids.push_back(GitId::from_bytes(each.key.view().substr(0, GitId::kSize)));
+      continue;
+    }
+    WEFT_TRY(const auto link, state_->link_at(*found.keep.view, EntryKind::git, each.found.position));
+    if (!link) continue;
+    const GitId id = GitId::from_bytes(link->first.view().substr(0, GitId::kSize));
+    if (prefix.matches(id.view())) ids.push_back(id);
+  }
+  return first_of(std::move(ids), limit);
 }
 
 // --- refs ---
@@ -337,7 +381,7 @@ Error Snapshot::State::collected() const {
 
 Result<std::optional<Move>> Snapshot::State::newest_move(std::string_view name) const {
   const Key key = ref_key(name);
-  WEFT_TRY(std::uint64_t position, store->index.durable_ref(key));
+  WEFT_TRY(std::uint64_t position, store->index.durable_ref(&pin, key));
   for (int step = 0; position != 0 && step < kMaxWalk; ++step) {
     WEFT_TRY(Move move, move_at(position));
     if (move.name != name) {
@@ -473,29 +517,28 @@ Result<void> Snapshot::operations(const std::function<bool(const Operation&)>& v
 
 Result<std::optional<Operation>> Snapshot::operation(const TransactionId& id) const {
   std::optional<Operation> result;
-  WEFT_DO(state_->store->index.find(EntryKind::operation, padded_key(id), state_->durable.position,
-                                    [&](const Found& found) -> Result<bool> {
-                                      WEFT_TRY(const auto frame, state_->frame_at(found.position));
-                                      if (!frame || frame->transaction != id) return true;
-                                      WEFT_TRY(result, state_->operation_of(*frame));
-                                      return false;
-                                    }));
+  Places found;
+  WEFT_DO(state_->store->index.places(&state_->pin, EntryKind::operation, padded_key(id), Run::Match::whole,
+                                      state_->durable.position, found));
+  for (std::size_t i = 0; i < found.list.size() && !result; ++i) {
+    WEFT_TRY(const auto frame, state_->frame_at(found.list[i].position));
+    if (!frame || frame->transaction != id) continue;
+    WEFT_TRY(result, state_->operation_of(*frame));
+  }
   return result;
 }
 
 Result<std::vector<TransactionId>> Snapshot::find_operation_prefix(std::string_view hex_digits,
                                                                    std::size_t limit) const {
-  std::set<TransactionId> ids;
-  WEFT_DO(state_->store->index.find_prefix(EntryKind::operation, hex_digits, state_->durable.position,
-                                           [&](const std::optional<Key>&, const Found& found) -> Result<bool> {
-                                             WEFT_TRY(const auto frame, state_->frame_at(found.position));
-                                             if (frame && frame->transaction.hex().starts_with(hex_digits))
-                                               ids.insert(frame->transaction);
-                                             return true;
-                                           }));
-  std::vector<TransactionId> result(ids.begin(), ids.end());
-  if (result.size() > limit) result.resize(limit);
-  return result;
+  WEFT_TRY(const KeyPrefix prefix, key_prefix(hex_digits, 2 * TransactionId::kSize));
+  Index::Candidates found;
+  WEFT_DO(state_->store->index.candidates(&state_->pin, EntryKind::operation, prefix, state_->durable.position, found));
+  std::vector<TransactionId> ids;
+  for (std::size_t i = 0; i < found.list.size(); ++i) {
+    WEFT_TRY(const auto frame, state_->frame_at(found.list[i].found.position));
+    if (frame && prefix.matches(frame->transaction.view())) ids.push_back(frame->transaction);
+  }
+  return first_of(std::move(ids), limit);
 }
 
 Result<void> Snapshot::for_each_object(const std::function<Result<void>(ObjectKind, const ObjectId&)>& visit) const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "base/private_control.h"
 #include "store/history_index.h"
@@ -74,7 +75,13 @@ Result<std::unique_ptr<SharedControl>> open_control(Env& env, const std::string&
 
 }  // namespace
 
-Store::Store(std::shared_ptr<State> state) : state_(std::move(state)) {}
+/// The snapshot given out last. Kept by the facade: what a snapshot holds holds no snapshot.
+struct Store::Recent {
+  std::mutex mutex;
+  std::shared_ptr<Snapshot::State> snapshot;
+};
+
+Store::Store(std::shared_ptr<State> state) : state_(std::move(state)), recent_(std::make_unique<Recent>()) {}
 Store::~Store() = default;
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
@@ -155,9 +162,23 @@ Result<Store> Store::open(Env env, const std::string& directory, const StoreHook
 }
 
 Result<Snapshot> Store::snapshot() const {
+  const log::DurableState durable = state_->log.durable();
+  const std::unique_lock<std::mutex> guard(recent_->mutex, std::try_to_lock);
+  if (guard.owns_lock() && recent_->snapshot) {
+    // Position and chain together name one state of the log, also where it lost something and went on. A snapshot whose
+    // view is no longer current serves as well, only slower.
+    const auto& known = *recent_->snapshot;
+    const View* const view = known.pin.get();
+    if (known.durable.position == durable.position && known.durable.chain == durable.chain &&
+        (view == nullptr || state_->index.is_current(*view))) {
+      return Snapshot(recent_->snapshot);
+    }
+  }
   auto snapshot = std::make_shared<Snapshot::State>();
   snapshot->store = state_;
-  snapshot->durable = state_->log.durable();
+  snapshot->durable = durable;
+  state_->index.pin_current(snapshot->pin);
+  if (guard.owns_lock()) recent_->snapshot = snapshot;
   return Snapshot(std::move(snapshot));
 }
 

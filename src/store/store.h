@@ -134,6 +134,8 @@ class Snapshot final : public object::ObjectReader {
   /// All blobs such a list needs, pages of the list among them, each once; none where there is no list.
   Result<std::vector<ObjectId>> chunks_of(const ObjectId& blob) const;
 
+  /// The object's bytes; nullopt when it is not there, which costs less than read()'s error.
+  Result<std::optional<Bytes>> find(ObjectKind kind, const ObjectId& id) const;
   Result<object::Change> change(const ChangeId& id) const;
   Result<object::ChangeSummary> change_summary(const ChangeId& id) const;
   /// Ids of this kind that begin with the hex digits (at least 1), at most `limit`, sorted.
@@ -272,6 +274,7 @@ class Store {
   /// What opening had to do that the user should know (a torn tail dropped, ...), one sentence each.
   const std::vector<std::string>& notices() const;
 
+  /// The newest durable state. Costs a look at shared memory where nothing has happened since the last one.
   Result<Snapshot> snapshot() const;
   Result<Transaction> begin() const;
   Result<StoreInfo> info() const;
@@ -292,7 +295,9 @@ class Store {
 
  private:
   explicit Store(std::shared_ptr<State> state);
+  struct Recent;
   std::shared_ptr<State> state_;
+  std::unique_ptr<Recent> recent_;
 };
 
 }  // namespace weft::store

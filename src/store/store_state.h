@@ -1,6 +1,7 @@
 // What a Store, its Snapshots and Transactions share. Internal to store/.
 #pragma once
 
+#include "base/hash.h"
 #include "store/index.h"
 #include "store/store.h"
 
@@ -22,6 +23,15 @@ inline constexpr std::uint64_t kMaxFrameObjectBytes = 4u << 20;
 /// Codecs kept from one object to the next: a new one costs more than decoding a small object with it. Thread-safe.
 class CodecPool {
  public:
+  /// The record's content where it lies, if it is stored plain, else in `owned`.
+  Result<ByteView> view(const object::Record& record, Bytes& owned) {
+    if (record.form == object::Stored::plain && record.stored.size() == record.raw_size &&
+        xxh3(record.stored) == record.checksum) {
+      return record.stored;
+    }
+    WEFT_TRY(owned, content(record));
+    return ByteView(owned);
+  }
   Result<Bytes> content(const object::Record& record) {
     object::RecordCodec codec = take();
     auto bytes = codec.content(record);
@@ -95,7 +105,24 @@ inline constexpr std::uint32_t kPrefaultCommits = 64;
 struct Snapshot::State {
   std::shared_ptr<Store::State> store;
   log::DurableState durable;
+  ViewPin pin;  ///< goes before the store it looks into
 
+  /// Calls `use` with the object's places, one after the other, until it gives something; what is found is only
+  /// believed when it names the object. nullopt: the object is not there.
+  template <typename T, typename Use>
+  Result<std::optional<T>> use_object(ObjectKind kind, const ObjectId& id, const Use& use,
+                                      Run::Match first = Run::Match::prefix) const;
+  /// The record at a position of the log; nullopt when another thing lies there.
+  Result<std::optional<object::Record>> record_at(const View& view, std::uint64_t position, ObjectKind kind,
+                                                  const ObjectId& id, std::shared_ptr<Mapping>& keep) const;
+  /// Calls `use` with the object's bytes, in place where they can be used so. A large blob's chunks are read
+  /// from `chunks`. nullopt: the object is not there.
+  template <typename T, typename Use>
+  Result<std::optional<T>> use_content(ObjectKind kind, const ObjectId& id, const object::ObjectReader* chunks,
+                                       const Use& use) const;
+  /// The change a delta or git entry leads to, and the entry's own key.
+  Result<std::optional<std::pair<Key, ChangeId>>> link_at(const View& view, EntryKind kind,
+                                                          std::uint64_t position) const;
   /// The move at `position`, which must be a durable one; nullopt: it lies before the log's start and was not kept.
   Result<std::optional<Move>> find_move(std::uint64_t position) const;
   /// The same where it must be there, for this view.
@@ -111,14 +138,14 @@ struct Snapshot::State {
   /// Facts of the frame at `position`, its payload's checksum not computed again; null: not kept.
   Result<std::shared_ptr<const KeptFrame>> frame_at(std::uint64_t position) const;
   Result<Operation> operation_of(const KeptFrame& frame) const;
+  /// The record a candidate of a prefix leads to, if its key is not known.
+  Result<object::Record> candidate_record(const Index::Candidates& found, const Index::Candidate& each,
+                                          std::shared_ptr<Mapping>& keep) const;
+  /// K4: those that begin so.
+  Result<void> changes_beginning(const HalfId& half, std::vector<ChangeId>& changes) const;
   /// Changes that delta or git entries of this key lead to.
   Result<std::vector<ChangeId>> linked(EntryKind kind, const Key& key) const;
 };
-
-/// Calls `use` for the places of an object until one holds it: the record's content, or what the pack gives.
-/// A large blob's chunks are read from `chunks`.
-Result<Bytes> read_object(Store::State& store, std::uint64_t bound, ObjectKind kind, const ObjectId& id,
-                          const object::ObjectReader* chunks = nullptr);
 
 Error not_found(ObjectKind kind, const ObjectId& id);
 

@@ -1,7 +1,5 @@
 #include "store/tail_table.h"
 
-#include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace weft::store {
@@ -10,15 +8,8 @@ namespace {
 std::uint64_t pack_value(EntryKind kind, std::uint64_t position) {
   return (static_cast<std::uint64_t>(kind) << 56) | position;
 }
-EntryKind kind_of(std::uint64_t value) { return static_cast<EntryKind>(value >> 56); }
-/// A key of zeros must not look like an unused slot.
-std::uint64_t word0_of(const Key& key) { return std::max<std::uint64_t>(key_word(key, 0), 1); }
 
 }  // namespace
-
-std::size_t TailTable::slot_of(std::uint64_t word0) const {
-  return static_cast<std::size_t>(word0 >> (64 - std::countr_zero(capacity_)));
-}
 
 void TailTable::insert(EntryKind kind, const Key& key, std::uint64_t position) {
   const std::uint64_t word0 = word0_of(key);
@@ -72,40 +63,6 @@ void TailTable::ref_durable(const Key& key, std::uint64_t position, std::uint64_
   if (durable >= position) return;
   if (durable < durable_end) entry.settled.store(durable, std::memory_order_relaxed);
   entry.durable.store(position, std::memory_order_release);
-}
-
-void TailTable::find(EntryKind kind, const Key& key, const std::function<bool(std::uint64_t)>& visit) const {
-  const std::uint64_t word0 = word0_of(key);
-  const std::uint64_t word1 = key_word(key, 1);
-  std::size_t slot = slot_of(word0);
-  for (std::size_t probes = 0; probes < capacity_; ++probes, slot = (slot + 1) & (capacity_ - 1)) {
-    const TailEntry& entry = entries_[slot];
-    const std::uint64_t value = entry.newest.load(std::memory_order_acquire);
-    const std::uint64_t first = entry.word0.load(std::memory_order_relaxed);
-    if (value == 0 && first == 0) return;
-    if (value != 0 && kind_of(value) == kind && first == word0 &&
-        entry.word1.load(std::memory_order_relaxed) == word1) {
-      if (!visit(value & kPositionMask)) return;
-    }
-  }
-}
-
-void TailTable::find_range(EntryKind kind, std::uint64_t low, std::uint64_t high,
-                           const std::function<void(std::uint64_t)>& visit) const {
-  const std::size_t last = slot_of(high);
-  std::size_t slot = slot_of(low);
-  // Probing may have carried entries past their slot, but never past one that was not used.
-  for (std::size_t probes = 0, beyond = slot; probes < capacity_;
-       ++probes, ++beyond, slot = (slot + 1) & (capacity_ - 1)) {
-    const TailEntry& entry = entries_[slot];
-    const std::uint64_t value = entry.newest.load(std::memory_order_acquire);
-    const std::uint64_t word0 = entry.word0.load(std::memory_order_relaxed);
-    if (value == 0 && word0 == 0 && beyond >= last) return;
-    if (value == 0 || kind_of(value) != kind || word0 < low || word0 > high) continue;
-    const std::uint64_t position =
-        kind == EntryKind::ref ? entry.durable.load(std::memory_order_acquire) : value & kPositionMask;
-    if (position != 0) visit(position);
-  }
 }
 
 void TailTable::forget_from(std::uint64_t position) {

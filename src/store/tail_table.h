@@ -15,9 +15,10 @@
 // Threading: as TT1.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
-#include <functional>
 
 #include "store/transaction_codec.h"
 
@@ -53,17 +54,54 @@ class TailTable {
   void ref_durable(const Key& key, std::uint64_t position, std::uint64_t durable_end);
   /// The ref's entry, or null.
   const TailEntry* find_ref(const Key& key) const;
+  /// Has the place of a key with this first word fetched into the cache.
+  void ready(std::uint64_t word0) const { __builtin_prefetch(entries_ + slot_of(std::max<std::uint64_t>(word0, 1))); }
   /// Positions of entries of this kind whose first 16 key bytes are these; visit returns false to stop.
-  void find(EntryKind kind, const Key& key, const std::function<bool(std::uint64_t position)>& visit) const;
+  template <typename Visit>
+  void find(EntryKind kind, const Key& key, const Visit& visit) const {
+    const std::uint64_t word0 = word0_of(key);
+    const std::uint64_t word1 = key_word(key, 1);
+    std::size_t slot = slot_of(word0);
+    for (std::size_t probes = 0; probes < capacity_; ++probes, slot = (slot + 1) & (capacity_ - 1)) {
+      const TailEntry& entry = entries_[slot];
+      const std::uint64_t value = entry.newest.load(std::memory_order_acquire);
+      const std::uint64_t first = entry.word0.load(std::memory_order_relaxed);
+      if (value == 0 && first == 0) return;
+      if (first == word0 && value != 0 && kind_of(value) == kind &&
+          entry.word1.load(std::memory_order_relaxed) == word1) {
+        if (!visit(value & kPositionMask)) return;
+      }
+    }
+  }
   /// Every entry of the kind whose first key word is in [low, high]. For a ref `position` is `durable`; 0 (nothing
   /// durable yet) is left out.
-  void find_range(EntryKind kind, std::uint64_t low, std::uint64_t high,
-                  const std::function<void(std::uint64_t position)>& visit) const;
+  template <typename Visit>
+  void find_range(EntryKind kind, std::uint64_t low, std::uint64_t high, const Visit& visit) const {
+    const std::size_t last = slot_of(high);
+    std::size_t slot = slot_of(low);
+    // Probing may have carried entries past their slot, but never past one that was not used.
+    for (std::size_t probes = 0, beyond = slot; probes < capacity_;
+         ++probes, ++beyond, slot = (slot + 1) & (capacity_ - 1)) {
+      const TailEntry& entry = entries_[slot];
+      const std::uint64_t value = entry.newest.load(std::memory_order_acquire);
+      const std::uint64_t word0 = entry.word0.load(std::memory_order_relaxed);
+      if (value == 0 && word0 == 0 && beyond >= last) return;
+      if (word0 < low || word0 > high || value == 0 || kind_of(value) != kind) continue;
+      const std::uint64_t position =
+          kind == EntryKind::ref ? entry.durable.load(std::memory_order_acquire) : value & kPositionMask;
+      if (position != 0) visit(position);
+    }
+  }
   void forget_from(std::uint64_t position);
   void clear();
 
  private:
-  std::size_t slot_of(std::uint64_t word0) const;
+  static EntryKind kind_of(std::uint64_t value) { return static_cast<EntryKind>(value >> 56); }
+  /// A key of zeros must not look like an unused slot.
+  static std::uint64_t word0_of(const Key& key) { return std::max<std::uint64_t>(key_word(key, 0), 1); }
+  std::size_t slot_of(std::uint64_t word0) const {
+    return static_cast<std::size_t>(word0 >> (64 - std::countr_zero(capacity_)));
+  }
   TailEntry* entries_;
   std::size_t capacity_;
   std::atomic<std::uint64_t>& count_;
