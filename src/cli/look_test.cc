@@ -82,6 +82,37 @@ TEST(LookGolden, Log) {
   transcript.expect("log");
 }
 
+TEST(LookGolden, LogOfRelatedChanges) {
+  Machine machine;
+  machine.ok({"init"});
+  machine.write("README", "weave\n");
+  machine.ok({"commit", "-m", "Begin"});
+  machine.ok({"workspace", "add", "other"});
+  machine.write("README", "weave\nmore\n");
+  machine.ok({"commit", "-m", "Say more"});
+  const std::string home = machine.directory_;
+  machine.directory_ = machine.dir() / "other";
+  machine.write("README", "weave\nmore\n");
+  machine.ok({"commit", "-m", "Say more, too"});
+  machine.write("LICENSE", "do\n");
+  machine.ok({"commit", "-m", "License it"});
+  Transcript transcript(machine);
+  transcript.say("the same patch, recorded twice");
+  transcript.weft({"log", "--oneline", "--same-as", "@-"});
+  transcript.weft({"log", "--oneline", "--same-as", "main", "--grep", "too"});
+  transcript.weft({"log", "--oneline", "--same-as", "@", "-n", "5"});
+  transcript.weft({"log", "--json-lines", "--same-as", "@-"});
+  transcript.weft({"log", "--same-as", "delta:12"});
+  transcript.weft({"log", "--same-as", "delta:" + std::string(64, '0')});
+  transcript.say("what was made on top of a change");
+  transcript.weft({"log", "--oneline", "--children-of", "main-"});
+  transcript.weft({"log", "--oneline", "--reverse", "--children-of", "main-"});
+  transcript.weft({"log", "--oneline", "--children-of", "@"});
+  transcript.weft({"log", "--oneline", "--children-of", "main-", "README"});
+  transcript.weft({"log", "--same-as", "@", "--children-of", "@"});
+  transcript.expect("log_related");
+}
+
 TEST(LookGolden, LogOfAnEmptyStore) {
   Machine machine;
   machine.ok({"init"});
