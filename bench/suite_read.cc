@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <stdexcept>
@@ -14,7 +15,9 @@
 namespace weft::bench {
 namespace {
 
-constexpr std::uint64_t kLoadBatch = 1000;
+/// Changes a transaction while loading: a hundredth of them, so that 10 million can be loaded in minutes. (In small
+/// transactions of random keys, trees that copy pages would write each of them thousands of times.)
+std::uint64_t load_batch(std::uint64_t count) { return std::clamp<std::uint64_t>(count / 100, 1000, 100'000); }
 
 /// Loaded stores: directory per contender, and the keys to ask for, in shared memory.
 struct Loaded {
@@ -38,7 +41,8 @@ Loaded load_store(const Options& options, const Contender& contender, std::uint6
     std::vector<NewChange> batch;
     for (std::uint64_t done = 0; done < count;) {
       batch.clear();
-      while (batch.size() < kLoadBatch && done + batch.size() < count) batch.push_back(random_change(random, {}, 1));
+      while (batch.size() < load_batch(count) && done + batch.size() < count)
+        batch.push_back(random_change(random, {}, 1));
       const std::vector<Id32> ids = session->load(batch);
       for (std::size_t i = 0; i < ids.size(); ++i) {
         loaded.ids[done + i] = ids[i];

@@ -3,6 +3,7 @@
 // The change's encoding holds what the peers' rows hold (parent, generation = Lamport time, body) and is made at least
 // as long, by filling the message from the body; its id is the SHA-256 of it (B3). The reflog row is the operation
 // every transaction with a ref move carries.
+#include <algorithm>
 #include <stdexcept>
 
 #include "base/env.h"
@@ -129,14 +130,17 @@ class WeftSession final : public Session {
   }
 
   std::vector<Id32> load(std::span<const NewChange> changes) override {
-    auto transaction = must(store_.begin(), "begin");
+    constexpr std::size_t kMost = 10'000;  // a transaction's index entries are limited
     std::vector<Id32> ids;
-    for (const NewChange& change : changes) {
-      const auto id =
-          must(transaction.put_change(make_change(change, 1), DeltaId::from_bytes(change.delta.view())), "put change");
-      ids.push_back(id_of(id));
+    for (std::size_t done = 0; done < changes.size(); done += kMost) {
+      auto transaction = must(store_.begin(), "begin");
+      for (const NewChange& change : changes.subspan(done, std::min(kMost, changes.size() - done))) {
+        const auto id = must(transaction.put_change(make_change(change, 1), DeltaId::from_bytes(change.delta.view())),
+                             "put change");
+        ids.push_back(id_of(id));
+      }
+      (void)must(transaction.commit(), "commit");
     }
-    (void)must(transaction.commit(), "commit");
     return ids;
   }
 
@@ -156,10 +160,9 @@ class WeftSession final : public Session {
 
  private:
   static Found read(const store::Snapshot& snapshot, const Id32& id) {
-    const auto bytes = snapshot.read(ObjectKind::change, id_of(id));
-    if (bytes) return {true, bytes->size()};
-    if (bytes.error().code == Code::not_found) return {};
-    throw std::runtime_error("weft: read: " + bytes.error().message);
+    const auto bytes = must(snapshot.find(ObjectKind::change, id_of(id)), "find");
+    if (!bytes) return {};
+    return {true, bytes->size()};
   }
   store::Store& store_;
   std::optional<store::Snapshot> snapshot_;

@@ -48,9 +48,9 @@ TEST(Run, AgreesWithAMapAlsoWhenMerged) {
       return result;
     };
     ASSERT_TRUE(Run::write(world.fs, "a", lists()));
-    EntryLists newer = lists();
-    merge_into(newer, **Run::open(world.fs, "a", true));
-    ASSERT_TRUE(Run::write(world.fs, "b", newer));
+    ASSERT_TRUE(Run::write(world.fs, "a2", lists()));
+    ASSERT_TRUE(
+        Run::write(world.fs, "b", lists(), {*Run::open(world.fs, "a", true), *Run::open(world.fs, "a2", true)}));
     const auto run = Run::open(world.fs, "b", true);
     ASSERT_TRUE(run) << run.error().message;
     for (std::size_t kind = 1; kind < kEntryKinds; ++kind) {

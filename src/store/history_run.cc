@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "base/hash.h"
+#include "store/array_writer.h"
 
 namespace weft::store {
 namespace {
@@ -16,7 +17,6 @@ constexpr std::string_view kMagic = "WEFTHRN1";
 constexpr std::size_t kSectionHeaderBytes = 5 * 8;
 // magic, sections, body checksum, header checksum
 constexpr std::size_t kHeaderBytes = 8 + kHistoryKinds * kSectionHeaderBytes + 16;
-constexpr std::size_t kBufferBytes = 1u << 20;
 
 template <typename T>
 T load(const char* from) {
@@ -36,29 +36,6 @@ std::size_t bucket_of(std::uint64_t prefix, int fan_bits) {
 }
 
 std::uint64_t align_8(std::uint64_t value) { return (value + 7) / 8 * 8; }
-
-/// Writes one array of the file, a buffer at a time.
-class ArrayWriter {
- public:
-  ArrayWriter(File& file, std::uint64_t offset) : file_(file), offset_(offset) {}
-  Result<void> add(const char* bytes, std::size_t length) {
-    buffer_.append(bytes, length);
-    if (buffer_.size() < kBufferBytes) return {};
-    return flush();
-  }
-  Result<void> flush() {
-    if (buffer_.empty()) return {};
-    WEFT_DO(file_.write_at(offset_, buffer_));
-    offset_ += buffer_.size();
-    buffer_.clear();
-    return {};
-  }
-
- private:
-  File& file_;
-  std::uint64_t offset_;
-  Bytes buffer_;
-};
 
 /// The entries of one kind from a sorted list and runs, in order, each once.
 Result<void> merge(HistoryKind kind, const std::vector<HistoryEntry>& list,

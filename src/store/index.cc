@@ -349,17 +349,18 @@ Result<void> Index::write_merged(const View& view, Gathered gathered, log::LogPo
   // Size-tiered: a new run swallows its neighbours while they are less than twice its size, and always when there would
   // be too many.
   std::uint64_t size = count_entries(gathered.lists);
+  std::vector<std::shared_ptr<const Run>> swallowed;
   while (!kept.empty() && (kept.size() >= kMaxRuns || kept.back()->total() < 2 * size)) {
-    merge_into(gathered.lists, *kept.back());
-    size = count_entries(gathered.lists);
+    size += kept.back()->total();
+    swallowed.push_back(std::move(kept.back()));
     kept.pop_back();
     manifest.runs.pop_back();
   }
   const std::uint64_t number = manifest.next_run++;
   const std::string path = join_path(directory_, run_file_name(number));
   if (env_.fs.status(path)) WEFT_DO(env_.fs.unlink(path));  // left by a merge that died
-  WEFT_DO(Run::write(env_.fs, path, gathered.lists));
-  manifest.runs.push_back({number, size});
+  WEFT_TRY(const std::uint64_t entries, Run::write(env_.fs, path, gathered.lists, swallowed));
+  manifest.runs.push_back({number, entries});
   control_.point("merge:run-written");
   WEFT_DO(write_file_durably(env_.fs, join_path(directory_, kManifestName), encode_manifest(manifest)));
   for (const auto& old : view.manifest.runs) {

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <optional>
 
 #include "base/hash.h"
+#include "store/array_writer.h"
 
 namespace weft::store {
 namespace {
@@ -20,9 +23,6 @@ constexpr std::uint64_t kMaxEntries = 1ULL << 32;
 
 /// About eight entries a bucket.
 int fan_bits_for(std::size_t count) { return count < 16 ? 0 : static_cast<int>(std::bit_width(count / 8)) - 1; }
-
-/// So that no pair lies in two lines of the processor's cache.
-void pad_to_line(Bytes& bytes) { bytes.resize((bytes.size() + 63) / 64 * 64, '\0'); }
 
 }  // namespace
 
@@ -63,68 +63,111 @@ void sort_entries(EntryLists& lists) {
   }
 }
 
-void merge_into(EntryLists& lists, const Run& older) {
-  for (std::size_t kind = 0; kind < kEntryKinds; ++kind) {
-    const std::size_t count = older.count(static_cast<EntryKind>(kind));
-    if (count == 0) continue;
-    std::vector<IndexEntry> merged;
-    merged.reserve(lists[kind].size() + count);
-    auto next = lists[kind].begin();
-    for (std::size_t i = 0; i < count; ++i) {
-      const IndexEntry entry = older.entry(static_cast<EntryKind>(kind), i);
-      while (next != lists[kind].end() && earlier(*next, entry)) merged.push_back(*next++);
-      merged.push_back(entry);
-    }
-    merged.insert(merged.end(), next, lists[kind].end());
-    drop_superseded(kind, merged);
-    lists[kind] = std::move(merged);
-  }
-}
-
 std::size_t count_entries(const EntryLists& lists) {
   std::size_t count = 0;
   for (const auto& list : lists) count += list.size();
   return count;
 }
 
-Result<std::uint64_t> Run::write(FileSystem& fs, const std::string& path, const EntryLists& lists) {
-  Bytes body;
-  std::size_t total = 0;
-  for (const auto& list : lists) total += list.size();
-  body.reserve(total * 41 + 4096);
+namespace {
+
+/// The entries of one kind from a sorted list and runs, in order, without what is superseded.
+Result<void> merge(EntryKind kind, const std::vector<IndexEntry>& list,
+                   const std::vector<std::shared_ptr<const Run>>& runs,
+                   const std::function<Result<void>(const IndexEntry&)>& visit) {
+  // The list is the last source. At most kMaxRuns + 1 of them: looking through all is as good as a heap.
+  std::vector<std::size_t> next(runs.size() + 1, 0);
+  std::vector<std::optional<IndexEntry>> front(runs.size() + 1);
+  const auto load_front = [&](std::size_t source) {
+    if (source == runs.size()) {
+      front[source] = next[source] < list.size() ? std::optional(list[next[source]]) : std::nullopt;
+    } else {
+      const Run& run = *runs[source];
+      front[source] = next[source] < run.count(kind) ? std::optional(run.entry(kind, next[source])) : std::nullopt;
+    }
+  };
+  for (std::size_t source = 0; source < front.size(); ++source) load_front(source);
+  std::optional<IndexEntry> last;
+  for (;;) {
+    std::size_t best = front.size();
+    for (std::size_t source = 0; source < front.size(); ++source) {
+      if (front[source] && (best == front.size() || earlier(*front[source], *front[best]))) best = source;
+    }
+    if (best == front.size()) break;
+    const IndexEntry entry = *front[best];
+    ++next[best];
+    load_front(best);
+    const bool same_key = last && last->key == entry.key;
+    if (kind == EntryKind::ref) {  // the last of a key: known when the next one comes
+      if (last && !same_key) WEFT_DO(visit(*last));
+      last = entry;
+      continue;
+    }
+    if (same_key && (kind != EntryKind::delta || last->value == entry.value)) continue;
+    last = entry;
+    WEFT_DO(visit(entry));
+  }
+  if (kind == EntryKind::ref && last) WEFT_DO(visit(*last));
+  return {};
+}
+
+/// So that no pair lies in two lines of the processor's cache.
+std::uint64_t align_to_line(std::uint64_t offset) { return (offset + 63) / 64 * 64; }
+
+}  // namespace
+
+Result<std::uint64_t> Run::write(FileSystem& fs, const std::string& path, const EntryLists& lists,
+                                 const std::vector<std::shared_ptr<const Run>>& older) {
+  WEFT_TRY(auto file, fs.open(path, OpenMode::create_new));
   Bytes header(kMagic, kMagicBytes);
   ByteWriter sections(header);
-  for (const auto& list : lists) {
-    const int fan_bits = fan_bits_for(list.size());
-    sections.u64(list.size());
-    sections.u64(static_cast<std::uint64_t>(fan_bits));
-    ByteWriter out(body);
-    pad_to_line(body);
-    sections.u64(kHeaderBytes + body.size());
-    std::size_t next = 0;
+  std::uint64_t offset = kHeaderBytes;
+  std::uint64_t total = 0;
+  for (std::size_t number = 0; number < lists.size(); ++number) {
+    const auto kind = static_cast<EntryKind>(number);
+    std::size_t most = lists[number].size();  // what is superseded counts until it is written
+    for (const auto& run : older) most += run->count(kind);
+    if (most > kMaxEntries) return make_error(Code::unsupported, "the store has too many entries to index");
+    const int fan_bits = fan_bits_for(most);
     const std::size_t buckets = std::size_t{1} << fan_bits;
-    for (std::size_t bucket = 0; bucket <= buckets; ++bucket) {
-      while (next < list.size() && Run::bucket_of(key_word(list[next].key, 0), fan_bits) < bucket) ++next;
-      out.u32(static_cast<std::uint32_t>(bucket == buckets ? list.size() : next));
-    }
-    pad_to_line(body);
-    sections.u64(kHeaderBytes + body.size());
-    for (const auto& entry : list) {
-      out.u64(key_word(entry.key, 0));
-      out.u64(entry.value);
-    }
-    pad_to_line(body);
-    sections.u64(kHeaderBytes + body.size());
-    for (const auto& entry : list) out.raw(entry.key.view().substr(8));
+    const std::uint64_t fan_at = offset;
+    const std::uint64_t pairs_at = align_to_line(fan_at + (buckets + 1) * 4);
+    const std::uint64_t rests_at = align_to_line(pairs_at + most * kPairBytes);
+    offset = align_to_line(rests_at + most * kRestBytes);
+    // First, so that what is left between and behind the arrays is zeros that are there.
+    WEFT_DO(file->write_at(offset - 1, ByteView("\0", 1)));
+    ArrayWriter pairs(*file, pairs_at), rests(*file, rests_at);
+    std::vector<std::uint32_t> fan(buckets + 1, 0);
+    std::uint64_t count = 0;
+    std::size_t bucket = 0;
+    WEFT_DO(merge(kind, lists[number], older, [&](const IndexEntry& entry) -> Result<void> {
+      const std::uint64_t pair[2] = {key_word(entry.key, 0), entry.value};
+      static_assert(sizeof(pair) == kPairBytes);
+      for (const std::size_t own = bucket_of(pair[0], fan_bits); bucket < own;) {
+        fan[++bucket] = static_cast<std::uint32_t>(count);
+      }
+      ++count;
+      WEFT_DO(pairs.add(reinterpret_cast<const char*>(pair), kPairBytes));
+      return rests.add(entry.key.view().data() + 8, kRestBytes);
+    }));
+    while (bucket < buckets) fan[++bucket] = static_cast<std::uint32_t>(count);
+    WEFT_DO(pairs.flush());
+    WEFT_DO(rests.flush());
+    WEFT_DO(file->write_at(fan_at, ByteView(reinterpret_cast<const char*>(fan.data()), fan.size() * 4)));
+    sections.u64(count);
+    sections.u64(static_cast<std::uint64_t>(fan_bits));
+    sections.u64(fan_at);
+    sections.u64(pairs_at);
+    sections.u64(rests_at);
+    total += count;
   }
-  sections.u64(xxh3(body));
+  WEFT_TRY(const auto mapping, file->map(offset));
+  sections.u64(xxh3(mapping->bytes().substr(kHeaderBytes, offset - kHeaderBytes)));
   sections.u64(xxh3(header));
   WEFT_CHECK(header.size() == kHeaderBytes);
-  WEFT_TRY(auto file, fs.open(path, OpenMode::create_new));
-  const ByteView parts[] = {header, body};
-  WEFT_DO(file->write_at(0, parts));
+  WEFT_DO(file->write_at(0, header));
   WEFT_DO(file->sync());
-  return std::uint64_t{header.size() + body.size()};
+  return total;
 }
 
 Result<std::shared_ptr<const Run>> Run::open(FileSystem& fs, const std::string& path, bool whole) {

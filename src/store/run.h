@@ -64,8 +64,10 @@ class Run {
  public:
   /// damaged when header, sizes or (with `whole`) the body's checksum are wrong.
   static Result<std::shared_ptr<const Run>> open(FileSystem& fs, const std::string& path, bool whole);
-  /// Writes and flushes `path` (a new file). Returns its size.
-  static Result<std::uint64_t> write(FileSystem& fs, const std::string& path, const EntryLists& lists);
+  /// Writes and flushes `path` (a new file): sorted lists and the entries of `older` runs as one, keeping what
+  /// sort_entries() would. Takes memory for the fan-outs and a few buffers. Returns the number of entries.
+  static Result<std::uint64_t> write(FileSystem& fs, const std::string& path, const EntryLists& lists,
+                                     const std::vector<std::shared_ptr<const Run>>& older = {});
 
   std::size_t count(EntryKind kind) const { return sections_[static_cast<std::size_t>(kind)].count; }
   std::size_t total() const;
@@ -168,8 +170,5 @@ class Run {
   ByteView bytes_;
   std::array<Section, kEntryKinds> sections_{};
 };
-
-/// Merges an older run into sorted lists.
-void merge_into(EntryLists& lists, const Run& older);
 
 }  // namespace weft::store
