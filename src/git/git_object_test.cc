@@ -43,7 +43,8 @@ TEST(GitObject, OddCommitHeadsAreKnownAsSuch) {
 }
 
 TEST(GitObject, Tags) {
-  const auto tag = parse_tag("object " + kHexA + "\ntype commit\ntag v1\n\nmessage");
+  const std::string text = "object " + kHexA + "\ntype commit\ntag v1\n\nmessage";  // the tag's type lies in it
+  const auto tag = parse_tag(text);
   ASSERT_TRUE(tag.has_value());
   EXPECT_EQ(tag->object, sha(kHexA));
   EXPECT_EQ(tag->type, "commit");
