@@ -588,6 +588,16 @@ Result<RecoveredIndex> Index::recover_damaged(RecoveredIndex recovered, std::uin
   return recovered;
 }
 
+Result<std::uint64_t> Index::checkpoint() const {
+  WEFT_TRY(const auto current, view());
+  return current->manifest.client[kCheckpoint];
+}
+
+Result<Index::Contents> Index::contents() const {
+  WEFT_TRY(const auto current, view());
+  return Contents{current->manifest, current->runs};
+}
+
 Result<Index::Files> Index::files() const {
   Files files;
   WEFT_TRY(const auto current, view());

@@ -179,6 +179,15 @@ class Index final : public log::LogClient {
   };
   Result<void> merge(log::Log& log, const Merging& merging);
 
+  /// The newest checkpoint that is taken in, as the client word kCheckpoint.
+  Result<std::uint64_t> checkpoint() const;
+  /// Manifest and runs as they are now.
+  struct Contents {
+    Manifest manifest;
+    std::vector<std::shared_ptr<const Run>> runs;
+  };
+  Result<Contents> contents() const;
+
   struct Files {
     std::uint64_t bytes = 0;
     Manifest manifest;

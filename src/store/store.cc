@@ -161,6 +161,14 @@ Result<Store> Store::open(Env env, const std::string& directory, const StoreHook
   return Store(std::move(state));
 }
 
+Result<Snapshot> Store::State::view(const std::shared_ptr<State>& store) {
+  auto snapshot = std::make_shared<Snapshot::State>();
+  snapshot->store = store;
+  snapshot->durable = store->log.durable();
+  return Snapshot(std::move(snapshot));
+}
+Snapshot::State& Store::State::of(const Snapshot& snapshot) { return *snapshot.state_; }
+
 Result<Snapshot> Store::snapshot() const {
   const log::DurableState durable = state_->log.durable();
   const std::unique_lock<std::mutex> guard(recent_->mutex, std::try_to_lock);

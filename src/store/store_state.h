@@ -78,6 +78,9 @@ struct Store::State {
 
   SharedStoreState& shared() const { return *reinterpret_cast<SharedStoreState*>(control->base() + kStoreStateOffset); }
 
+  /// A view of now.
+  static Result<Snapshot> view(const std::shared_ptr<State>& store);
+  static Snapshot::State& of(const Snapshot& snapshot);
   /// What the log's first frame says.
   Result<StoreIds> ids();
 

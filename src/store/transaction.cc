@@ -8,6 +8,7 @@
 #include "object/byte_source.h"
 #include "object/chunk_list.h"
 #include "store/history_writer.h"
+#include "store/live_objects.h"
 
 namespace weft::store {
 namespace {
@@ -58,7 +59,10 @@ struct Transaction::State final : log::FrameSource {
   };
 
   State(std::shared_ptr<Store::State> s, Snapshot view)
-      : store(std::move(s)), snapshot(std::move(view)), overlay(*this) {}
+      : store(std::move(s)),
+        snapshot(std::move(view)),
+        overlay(*this),
+        checkpoint(store->index.checkpoint().value_or(UINT64_MAX)) {}
 
   // --- objects ---
   /// Offset in `records`. Most transactions put a handful of objects: those are looked through.
@@ -95,6 +99,8 @@ struct Transaction::State final : log::FrameSource {
   Result<std::optional<Move>> newest(log::AppendContext& context, const Key& key, std::string_view name);
   void write_payload();
   Result<void> check_refs() const;
+  /// GC2 (gc.cc): a gc was published since this began. Looks again whether all it relies on is there.
+  Result<void> look_again();
   /// The lock may be taken several times: each time the late part is computed anew.
   void take_back_late();
   std::size_t entry_count() const {
@@ -182,6 +188,10 @@ struct Transaction::State final : log::FrameSource {
   std::uint64_t pack_changes = 0;
   std::vector<PackName> packs;
   std::vector<LinkPut> deltas, gits;
+  mutable std::vector<ObjectKey> relied;  ///< not put, because the store had them
+  /// The newest one whose effect this has seen: one that is durable, but not yet taken into the index, is not.
+  std::uint64_t checkpoint;
+  bool gc_between = false;
 
   std::vector<RefEdit> edits;
   std::vector<Key> edit_keys;
@@ -264,6 +274,10 @@ Result<bool> Transaction::State::is_known(ObjectKind kind, const ObjectId& id) c
   auto stored = snapshot.contains(kind, id);
   // What may have been in a lost pack is stored anew, which heals it.
   if (!stored && stored.error().code == Code::damaged) return false;
+  if (stored && *stored) {
+    const MutexLock lock(objects_mutex);
+    relied.push_back({kind, id});
+  }
   return stored;
 }
 
@@ -375,6 +389,15 @@ Result<std::optional<Move>> Transaction::State::newest(log::AppendContext& conte
 
 Result<log::FrameSource::Sections> Transaction::State::build(log::AppendContext& context, std::uint64_t& judged_at) {
   needs_room = false;
+  gc_between = context.enqueued().client[kCheckpoint] != checkpoint;
+  if (gc_between) return make_error(Code::busy, "a gc came between", "try again");
+  // Its own packs are flushed, but as long as no frame names them a gc may take them for left over.
+  for (const auto& named : packs) {
+    const std::string path = join_path(store->packs.directory(), object::pack_file_name(named.id));
+    if (!store->env.fs.status(path)) {
+      return make_error(Code::busy, "a gc removed what this transaction had written", "try again");
+    }
+  }
   const auto judge = [&](const std::optional<Move>& move) {
     if (move) judged_at = std::max(judged_at, move->position + 1);
   };
@@ -443,6 +466,62 @@ Result<log::FrameSource::Sections> Transaction::State::build(log::AppendContext&
   changes_before = context.enqueued().client[kChanges];
   changes_after = sections.client[kChanges];
   return sections;
+}
+
+Result<void> Transaction::State::look_again() {
+  const std::uint64_t newest = store->log.enqueued().client[kCheckpoint];
+  WEFT_TRY(checkpoint, store->index.checkpoint());
+  if (checkpoint != newest) {
+    // Whoever appended it may have died: a merge takes it in (checkpoint.h, CP2).
+    WEFT_DO(store->index.merge(store->log, {.wait = true, .always = true}));
+    WEFT_TRY(checkpoint, store->index.checkpoint());
+  }
+  WEFT_TRY(const Snapshot now, Store::State::view(store));
+  std::unordered_map<ObjectKey, bool, ObjectKeyHash> own;
+  for (const auto& put : puts) own.emplace(ObjectKey{put.kind, put.id}, true);
+  std::vector<std::shared_ptr<const object::PackReader>> readers;
+  for (const auto& named : packs) {
+    WEFT_TRY(auto reader, store->packs.open(named.id));
+    readers.push_back(std::move(reader));
+  }
+  const auto need = [&](ObjectKind kind, const ObjectId& id) -> Result<void> {
+    if (own.contains({kind, id})) return {};
+    for (const auto& reader : readers) {
+      WEFT_TRY(const auto place, reader->find_place(kind, id));
+      if (place) return {};
+    }
+    WEFT_TRY(const bool there, now.contains(kind, id));
+    if (there) return {};
+    return make_error(Code::busy,
+                      fmt::format("a gc has removed {} {}, which nothing needed before", object::name(kind), id.hex()),
+                      "try again");
+  };
+  const auto need_all = [&](ObjectKind kind, ByteView content) {
+    return LiveObjects::references(kind, content,
+                                   [&](ObjectKind of, const ObjectId& id, std::uint64_t) { return need(of, id); });
+  };
+  for (const auto& object : relied) WEFT_DO(need(object.kind, object.id));
+  for (const auto& put : puts) {
+    if (put.kind == ObjectKind::blob) continue;  // chunks of one are its own, or relied upon
+    WEFT_TRY(const auto record, object::decode_record(ByteView(records).substr(put.offset)));
+    WEFT_TRY(const Bytes content, codec.content(record));
+    WEFT_DO(need_all(put.kind, content));
+  }
+  for (const auto& reader : readers) {
+    WEFT_DO(reader->for_each([&](ObjectKind kind, const ObjectId& id, std::uint64_t offset) -> Result<void> {
+      if (kind == ObjectKind::blob) return {};
+      WEFT_TRY(const Bytes content, reader->read_at(offset, kind, id));
+      return need_all(kind, content);
+    }));
+  }
+  for (const auto& edit : edits) {
+    if (!edit.after) continue;
+    for (const auto& change : edit.after->version.changes) WEFT_DO(need(ObjectKind::change, change));
+  }
+  for (const auto* const links : {&deltas, &gits}) {
+    for (const auto& link : *links) WEFT_DO(need(ObjectKind::change, link.change));
+  }
+  return {};
 }
 
 void Transaction::State::placed(std::uint64_t position, std::uint64_t payload_position) {
@@ -642,6 +721,10 @@ Result<Committed> Transaction::commit() {
     WEFT_DO(store.index.refresh());
     auto appended = store.log.append(state, state.transaction_id);
     if (!appended) {
+      if (state.gc_between) {
+        WEFT_DO(state.look_again());
+        continue;
+      }
       if (!state.needs_room) return std::move(appended).error();
       WEFT_DO(store.index.merge(store.log, true, state.entry_count()));
       continue;
