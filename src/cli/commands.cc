@@ -39,6 +39,7 @@ namespace weft::cli {
   X("config path", cmd_config_path, "print where your configuration is")              \
   X("verify", cmd_verify, "check the store")                                          \
   X("repair", cmd_repair, "rebuild what can be rebuilt")                              \
+  X("gc", cmd_gc, "drop what nothing needs, and pack the rest")                        \
   X("git import", cmd_git_import, "bring in a git repository's history")              \
   X("git export", cmd_git_export, "write history into a git repository")              \
   X("completion", cmd_completion, "print a completion script for your shell")         \

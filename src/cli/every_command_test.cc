@@ -517,6 +517,21 @@ const std::map<std::string, Scene>& scenes() {
           const auto ran = stage.run({});
           EXPECT_EQ(ran.code, 5);
         }}},
+      {"gc",
+       {{},
+        true,
+        [](Stage& stage) {
+          stage.transcript.mask("[0-9.]+ (KiB|MiB|bytes)", "SIZE");
+          stage.transcript.mask("[0-9.]+ ms", "N ms");
+          stage.ok({"--dry-run"});
+          stage.ok({});
+          stage.ok({});
+          stage.ok({"--keep", "0"});
+          stage.fails({"--keep", "soon"}, 2);
+          stage.fails({"README"}, 2);
+          damage(stage.machine);
+          stage.fails({}, 5);
+        }}},
       {"repair",
        {{},
         true,

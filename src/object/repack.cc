@@ -94,16 +94,23 @@ Result<std::vector<RepackedPack>> repack(Env env, const std::string& directory, 
     packing.reset();
     return {};
   };
-  for (;;) {
-    WEFT_TRY(const auto item, next());
-    if (!item) break;
-    if (!packing) packing.emplace(env, directory, options.level);
-    WEFT_DO(packing->add(reader, *item));
-    if (++done % kProgressStep == 0 && options.progress) WEFT_DO(options.progress(done));
-    if (packing->bytes() >= options.pack_bytes || packing->objects() >= options.pack_objects) WEFT_DO(finish());
+  const auto all = [&]() -> Result<void> {
+    for (;;) {
+      WEFT_TRY(const auto item, next());
+      if (!item) break;
+      if (!packing) packing.emplace(env, directory, options.level);
+      WEFT_DO(packing->add(reader, *item));
+      if (++done % kProgressStep == 0 && options.progress) WEFT_DO(options.progress(done));
+      if (packing->bytes() >= options.pack_bytes || packing->objects() >= options.pack_objects) WEFT_DO(finish());
+    }
+    if (packing) WEFT_DO(finish());
+    return options.progress ? options.progress(done) : Result<void>();
+  }();
+  if (!all) {
+    // Nobody knows of those that are finished.
+    for (const auto& pack : packs) (void)env.fs.unlink(join_path(directory, pack_file_name(pack.summary.id)));
+    return all.error();
   }
-  if (packing) WEFT_DO(finish());
-  if (options.progress) WEFT_DO(options.progress(done));
   return packs;
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "repo/collect.h"
 #include "repo/config.h"
 #include "text/closest.h"
 
@@ -24,6 +25,8 @@ constexpr Setting kSettings[] = {
     {"safe.stores", list, "", "", false,
      "stores of other users, or directories that hold them, that may be used; `*` for all"},
     {"record.max-new-file-size", size, "50 MiB", "", true, "new files above this are left out of commits; 0: no limit"},
+    {"gc.undo-window", text, "30 days", "", true,
+     "how long operations can be undone, and what nothing refers to is kept, once `gc` runs"},
     {"ui.color", choice, "auto", "auto|always|never", false, "when to colour; wins over NO_COLOR"},
     {"ui.colors.*", style, "", kStyleNames, false, "how one kind of text looks: `bold red`, `#ff8800`, `none`"},
     {"ui.paginate", choice, "auto", "auto|never", false, "whether long output on a terminal goes through the pager"},
@@ -159,6 +162,11 @@ std::string allowed_values(const Setting& setting) {
 }
 
 Result<std::string> check_setting(const Setting& setting, std::string_view key, std::string_view value) {
+  if (setting.key == "gc.undo-window" && !parse_duration(value)) {
+    return make_error(Code::invalid, "gc.undo-window must be a duration, as in `30 days`, `12 hours` or `0`, not \"" +
+                                         std::string(value) + '"')
+        .with("key", std::string(key));
+  }
   bool good = true;
   switch (setting.type) {
     case text:

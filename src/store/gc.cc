@@ -142,6 +142,7 @@ class Collector {
       store_->control->point("gc:merged");
     }
     if (!recorded && !base_) return false;
+    WEFT_TRY(snapshot_, Store::State::view(store_));  // others recorded before the cut since
     WEFT_TRY(view_, store_->index.contents());
     if (recorded && options_.dry_run) cut_ = view_.manifest.point;  // as if a segment began there
     // The cut lies at a segment's beginning, the index's point behind the last transaction before it.

@@ -291,7 +291,7 @@ void cut_everywhere(World& world, unsigned torn, std::size_t from) {
   int failures = 0;
   world.fs.for_each_crash(from, torn, [&](SimFileSystem& disk, std::size_t cut, const std::string& text) {
     if (failures >= 3) return;
-    const auto problems = check_disk(disk, world, {.cut = cut});
+    const auto problems = check_disk(disk, world, {.cut = cut, .verify = cut % 7 == 0});
     if (problems.empty()) return;
     ++failures;
     ADD_FAILURE() << "seed " << world.seed << ", " << text << "\n" << join(problems);
@@ -308,7 +308,7 @@ TEST(GcCrash, AtEveryOperationOfTwoGcs) {
     const std::size_t from = world.fs.operation_count();
     two_gcs(world);
     EXPECT_GT(world.fs.operation_count() - from, 50u);
-    cut_everywhere(world, 2, from);
+    cut_everywhere(world, history_step == 0 ? 1 : 0, from);
   }
 }
 
@@ -322,7 +322,7 @@ TEST(GcCrash, AgainAtEveryOperationOfTheRecoveryFromIt) {
   std::size_t recoveries = 0;
   int failures = 0;
   world.fs.for_each_crash(from, 1, [&](SimFileSystem& disk, std::size_t cut, const std::string& text) {
-    if (failures >= 3 || cut % 3 != 0) return;
+    if (failures >= 3 || cut % 29 != 0) return;
     FakeClock clock;
     FakeRandom random(5);
     HeapBlock block(clock);
@@ -333,13 +333,33 @@ TEST(GcCrash, AgainAtEveryOperationOfTheRecoveryFromIt) {
     ASSERT_TRUE(collect(process, options));
     recoveries += disk.operation_count();
     disk.for_each_crash(1, 0, [&](SimFileSystem& second, std::size_t second_cut, const std::string& second_text) {
-      const auto problems = check_disk(second, world, {.cut = cut, .verify = second_cut % 5 == 0});
+      const auto problems = check_disk(second, world, {.cut = cut, .verify = second_cut % 11 == 0});
       if (problems.empty()) return;
       ++failures;
       ADD_FAILURE() << "seed " << world.seed << ", " << text << ", then " << second_text << "\n" << join(problems);
     });
   });
   EXPECT_GT(recoveries, 100u);
+}
+
+/// The check must be able to fail: a gc that lets go of the log before its checkpoint is durable.
+TEST(GcCrash, AGcThatRemovesTooEarlyIsFoundOut) {
+  World world(20);
+  world.create();
+  fill(world, 2);
+  world.fs.settle();
+  const std::size_t from = world.fs.operation_count();
+  world.process.process.at_point = [&](const char* name) {
+    if (std::string_view(name) != "gc:written") return;
+    ASSERT_TRUE(world.fs.unlink(kStoreDirectory + "/log/0000000001.seg"));
+    ASSERT_TRUE(world.fs.sync_directory(kStoreDirectory + "/log"));
+  };
+  ASSERT_TRUE(collect(world.process, quiet()));
+  std::size_t found = 0;
+  world.fs.for_each_crash(from, 0, [&](SimFileSystem& disk, std::size_t cut, const std::string&) {
+    if (found == 0 && !check_disk(disk, world, {.cut = cut}).empty()) ++found;
+  });
+  EXPECT_GT(found, 0u);
 }
 
 /// GC3: the process dies, the machine and the other processes go on.
