@@ -102,10 +102,13 @@ Result<int> cmd_gc(Invocation& invocation) {
     print(invocation, "nothing to collect\n");
     return 0;
   }
-  print(invocation,
-        fmt::format("{} {}, {} of them, and {} that can be undone no more\n", dry_run ? "would drop" : "dropped",
-                    counted(report.objects_dropped, "object"), counted(report.changes_dropped, "change"),
-                    counted(report.operations_dropped, "operation")));
+  if (report.objects_dropped + report.operations_dropped > 0) {
+    print(invocation, fmt::format("{} {} ({}) and {}\n", dry_run ? "would drop" : "dropped",
+                                  counted(report.objects_dropped, "object"), counted(report.changes_dropped, "change"),
+                                  counted(report.operations_dropped, "old operation")));
+  } else {
+    print(invocation, dry_run ? "would drop nothing, only pack\n" : "dropped nothing, packed what is there\n");
+  }
   if (dry_run) return 0;
   print(invocation, fmt::format("{} -> {} on disk; others waited {} at most\n", size_text(before), size_text(after),
                                 milliseconds(report.longest_pause_ns)));

@@ -58,6 +58,7 @@ constexpr Meaning kMeanings[] = {
     {"", "", "MODE", WordKind::nothing},
     {"", "", "BYTES", WordKind::nothing},
     {"", "", "SIZE", WordKind::nothing},
+    {"", "", "DURATION", WordKind::nothing},
     {"", "", "TEXT", WordKind::nothing},
     {"", "", "VALUE", WordKind::nothing},
 };

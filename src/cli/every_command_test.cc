@@ -529,8 +529,6 @@ const std::map<std::string, Scene>& scenes() {
           stage.ok({"--keep", "0"});
           stage.fails({"--keep", "soon"}, 2);
           stage.fails({"README"}, 2);
-          damage(stage.machine);
-          stage.fails({}, 5);
         }}},
       {"repair",
        {{},

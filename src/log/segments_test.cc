@@ -57,6 +57,30 @@ TEST_F(SegmentsTest, ScanningFollowsTheChainThroughBatchesAndSegments) {
   EXPECT_FALSE(segments_.scan_durable({}, align_up(at.position, kBatchAlignment) + kBatchAlignment, {}));
 }
 
+/// L4: the log may begin behind its first segment; the chain's beginning is taken as given.
+TEST_F(SegmentsTest, TheLowestSegmentsCanGo) {
+  LogPoint at = put(segments_, {}, 100);
+  std::vector<LogPoint> starts = {{}};
+  for (std::uint64_t number = 1; number < 4; ++number) {
+    ASSERT_TRUE(segments_.create(number * kSegment, 4096));
+    starts.push_back({number * kSegment, at.chain});
+    at = put(segments_, starts.back(), 300);
+  }
+  EXPECT_EQ(segments_.lowest().value(), std::optional(LogPoint{}));
+  ASSERT_TRUE(segments_.check_files(0, at.position));
+  EXPECT_GT(segments_.remove_before(2 * kSegment).value(), 0u);
+  EXPECT_FALSE(world_.fs.status(segments_.path_of(kSegment)));
+  EXPECT_EQ(segments_.lowest().value(), std::optional(starts[2]));
+  EXPECT_FALSE(segments_.check_files(0, at.position));
+  EXPECT_TRUE(segments_.check_files(2 * kSegment, at.position));
+  Segments fresh(env_, "log", kSegment);
+  const ScanResult result = fresh.scan(starts[2], 0, {}).value();
+  EXPECT_EQ(result.end, at);
+  EXPECT_EQ(result.frames, 2u);
+  EXPECT_FALSE(result.damage);
+  EXPECT_EQ(segments_.remove_before(2 * kSegment).value(), 0u);
+}
+
 TEST_F(SegmentsTest, AnotherChainEndsTheLog) {
   const LogPoint first = put(segments_, {}, 100);
   put(segments_, {first.position, first.chain + 1}, 100);

@@ -117,6 +117,13 @@ class Collector {
 
   /// Step 1 and 2. False: the log is empty.
   Result<bool> find_cut() {
+    // A gc may have died behind its checkpoint: what that says must count before anything is looked at. No other can
+    // come while this one holds the lock.
+    WEFT_TRY(const std::uint64_t taken_in, store_->index.checkpoint());
+    if (taken_in != store_->log.enqueued().client[kCheckpoint]) {
+      WEFT_DO(store_->index.merge(store_->log, {.wait = true, .always = true}));
+      WEFT_TRY(snapshot_, Store::State::view(store_));
+    }
     WEFT_TRY(base_, store_->index.base());
     if (base_ && base_->lost) return *base_->lost;
     const log::LogPoint start = base_ ? base_->start : log::LogPoint{};
