@@ -494,8 +494,11 @@ TEST(GcRaces, WhatATransactionReliesOnIsNotDropped) {
         saw_it = transaction->snapshot().contains(ObjectKind::change, dead.change).value();
         if (!saw_it) return;
         transaction->set_operation({.label = "t999", .author = "A <a@example.org>"});
-        transaction->edit_ref(
-            {.name = "again", .expect = RefEdit::Expect::absent, .after = RefValue{Version(dead.change), {}}});
+        RefEdit edit;
+        edit.name = "again";
+        edit.expect = RefEdit::Expect::absent;
+        edit.after = RefValue{Version(dead.change), {}};
+        transaction->edit_ref(std::move(edit));
       };
       const auto end = [&] {
         if (transaction && saw_it && !committed) committed.emplace(transaction->commit());
@@ -615,7 +618,9 @@ TEST(GcRaces, C9AListOfAllObjectsIsNeverShort) {
       ++lists;
     }
     const auto then = list(old);
-    if (then) EXPECT_EQ(*then, all);
+    if (then) {
+      EXPECT_EQ(*then, all);
+    }
   };
   ASSERT_TRUE(collect(world.process, quiet()));
   world.process.process.at_point = {};
