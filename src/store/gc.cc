@@ -30,6 +30,7 @@
 #include <map>
 #include <set>
 
+#include "object/chunk_list.h"
 #include "store/gc_facts.h"
 #include "store/history_writer.h"
 #include "store/live_objects.h"
@@ -590,6 +591,14 @@ class Collector {
                  WEFT_TRY(const auto record, object::decode_record(rest));
                  rest.remove_prefix(record.length);
                  own.emplace(record.kind, record.id);
+                 if (record.form == object::Stored::chunks) {
+                   WEFT_TRY(const auto list, object::chunk_list_of(record));
+                   for (const auto& entry : list.entries) {
+                     // A page names more: to be looked at outside.
+                     if (entry.kind == object::ChunkEntry::Kind::page) return false;
+                     if (entry.kind == object::ChunkEntry::Kind::chunk) needed.emplace_back(ObjectKind::blob, entry.id);
+                   }
+                 }
                  if (record.kind == ObjectKind::blob) continue;
                  WEFT_TRY(const Bytes content, store_->codecs.content(record));
                  WEFT_DO(LiveObjects::references(
