@@ -58,11 +58,8 @@ struct Transaction::State final : log::FrameSource {
     ChangeId change;
   };
 
-  State(std::shared_ptr<Store::State> s, Snapshot view)
-      : store(std::move(s)),
-        snapshot(std::move(view)),
-        overlay(*this),
-        checkpoint(store->index.checkpoint().value_or(UINT64_MAX)) {}
+  State(std::shared_ptr<Store::State> s, Snapshot view, std::uint64_t seen)
+      : store(std::move(s)), snapshot(std::move(view)), overlay(*this), checkpoint(seen) {}
 
   // --- objects ---
   /// Offset in `records`. Most transactions put a handful of objects: those are looked through.
@@ -546,8 +543,10 @@ void Transaction::State::placed(std::uint64_t position, std::uint64_t payload_po
 Result<Transaction> Store::begin() const {
   if (state_->damage) return *state_->damage;
   if (state_->unwritable) return *state_->unwritable;
+  // Before the snapshot, which may hold on to a view of the index: that one has seen it, too.
+  const std::uint64_t seen = state_->index.checkpoint().value_or(UINT64_MAX);
   WEFT_TRY(Snapshot view, snapshot());
-  return Transaction(std::make_unique<Transaction::State>(state_, std::move(view)));
+  return Transaction(std::make_unique<Transaction::State>(state_, std::move(view), seen));
 }
 
 Transaction::Transaction(std::unique_ptr<State> state) : state_(std::move(state)) {}
