@@ -103,6 +103,8 @@ class Database {
   virtual std::unique_ptr<Session> session() = 0;
   /// What a user would do once after loading: checkpoint, compaction.
   virtual void settle() {}
+  /// What a user would do for the least bytes on disk (BW5).
+  virtual void tidy() { settle(); }
   /// The store's own counters, if it has any.
   virtual std::vector<std::pair<std::string, double>> counters() { return {}; }
 };

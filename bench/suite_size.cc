@@ -41,7 +41,7 @@ SuiteResult run_size_suite(const Options& options) {
     const std::uint64_t changes = each * static_cast<std::uint64_t>(options.writers);
     m["bytes_before"] = bytes(directory, changes);
     const std::int64_t start = now_ns();
-    in_child([&] { contender.open(directory)->settle(); });
+    in_child([&] { contender.open(directory)->tidy(); });
     m["settle_seconds"] = static_cast<double>(now_ns() - start) / 1e9;
     m["bytes_per_change"] = bytes(directory, changes);
     return m;
