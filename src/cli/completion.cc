@@ -46,6 +46,7 @@ constexpr Meaning kMeanings[] = {
     {"", "", "VERSION", WordKind::version},
     {"", "", "FILE", WordKind::host_file},
     {"", "", "DIR", WordKind::host_directory},
+    {"", "", "STORE", WordKind::host_directory},
     {"", "", "KEY", WordKind::config_key},
     {"", "", "OPERATION", WordKind::operation},
     {"", "", "AUTHOR", WordKind::author},

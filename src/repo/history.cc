@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "object/memory_objects.h"
 #include "tree/tree.h"
 
 namespace weft::repo {
@@ -107,6 +108,36 @@ constexpr std::uint8_t kWanted = 1, kHidden = 2;
 
 }  // namespace
 
+namespace {
+
+/// What a recorded change claims (DESIGN 5): its tree is the fold of its ops on its parent's, its delta id that of
+/// them. Of merges and changes without ops there is nothing to fold.
+Result<std::optional<std::string>> check_claims(const object::ObjectReader& reader, const object::Change& change,
+                                                const DeltaId& delta) {
+  if (change.form != object::OpsForm::recorded || change.parents.size() > 1) return std::optional<std::string>{};
+  ObjectId base = object::empty_tree_id();
+  if (!change.parents.empty()) {
+    WEFT_TRY(const Bytes bytes, reader.read(object::ObjectKind::change, change.parents.front()));
+    WEFT_TRY(const auto parent, object::decode_change_summary(bytes));
+    base = parent.tree;
+  }
+  object::MemoryObjects scratch;
+  const auto folded = tree::apply_ops(reader, scratch, base, change.ops, &change.tree);
+  if (!folded) {
+    if (folded.error().code != Code::invalid) return folded.error();
+    return std::optional("its ops do not apply to its parent: " + folded.error().message);
+  }
+  if (*folded != change.tree) {
+    return std::optional("its tree is " + change.tree.hex() + ", its ops give " + folded->hex());
+  }
+  if (delta.is_zero()) return std::optional<std::string>{};
+  WEFT_TRY(const DeltaId recomputed, tree::change_delta_id(reader, base, change));
+  if (recomputed == delta) return std::optional<std::string>{};
+  return std::optional("it is found by the delta id " + delta.hex() + ", which is not that of its ops");
+}
+
+}  // namespace
+
 store::StoreHooks store_hooks() {
   store::StoreHooks hooks;
   hooks.touches = [](const object::ObjectReader& reader,
@@ -118,6 +149,7 @@ store::StoreHooks store_hooks() {
     for (const auto& place : touched.places) keys.push_back(store::place_key(place.directory, place.name));
     return keys;
   };
+  hooks.check_change = check_claims;
   return hooks;
 }
 

@@ -181,6 +181,11 @@ Result<Repository> Repository::init(const Context& context, const std::string& d
   return repository;
 }
 
+Result<std::string> Repository::find_store(const Context& context) {
+  WEFT_TRY(Found found, discover(context));
+  return std::move(found.store);
+}
+
 Result<Repository> Repository::open_only(const Context& context) {
   WEFT_TRY(Found found, discover(context));
   WEFT_TRY(auto store, store::Store::open(context.env, found.store, store_hooks()));

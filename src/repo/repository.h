@@ -69,6 +69,9 @@ class Repository {
   /// absent; workspace_in() reads it from the one snapshot the command works on.
   static Result<Repository> open_only(const Context& context);
 
+  /// The store's directory, of a store that may be too damaged to be opened.
+  static Result<std::string> find_store(const Context& context);
+
   const Context& context() const { return context_; }
   Env env() const { return context_.env; }
   store::Store& store() { return store_; }

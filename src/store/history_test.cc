@@ -264,7 +264,7 @@ TEST_F(LineOfChanges, AWrongEntryIsFound) {
 TEST_F(LineOfChanges, RepairMakesItAnewAndSaysSo) {
   flip(files(world, ".graph")[0], 100);
   world.store.reset();
-  const auto report = Store::repair(system_env(), world.directory, false, hooks()).value();
+  const auto report = Store::repair(system_env(), world.directory, {}, hooks()).value();
   EXPECT_EQ(report.done.back(), "rebuilt the history index from 100 changes");
   world.reopen();
   EXPECT_EQ(findings(true), 0u);

@@ -26,6 +26,9 @@ enum class Access : std::uint8_t { write, read };
 /// Fills a new control block from the files.
 Result<void> initialise(Env& env, const std::string& directory, const Format& format, SharedControl& control,
                         Access access, std::vector<std::string>& notices) {
+  if (env.fs.status(join_path(directory, kRepairingName))) {
+    return damaged(fmt::format("a repair of {} was interrupted", directory), "run `weft repair` to finish it");
+  }
   log::Segments segments(env, join_path(directory, "log"), format.segment_bytes);
   PackCache packs(env, join_path(directory, "packs"));
   WEFT_DO(control.ensure_allocated(kStoreStateOffset, sizeof(SharedStoreState)));
@@ -51,17 +54,21 @@ Result<void> initialise(Env& env, const std::string& directory, const Format& fo
 /// The store may not be written to by this process, or there is no room: reading needs neither.
 bool forbids_writing(const Error& error) { return error.code == Code::permission || error.code == Code::no_space; }
 
+}  // namespace
+
 /// `unwritable`: why the block is one of this process's own. Such a one shows the log as its files are now; what others
 /// append later it does not see, and it flushes nothing of what it accepts.
-Result<std::unique_ptr<SharedControl>> open_control(Env& env, const std::string& directory, const Format& format,
-                                                    const StoreHooks& hooks, std::vector<std::string>& notices,
-                                                    std::optional<Error>& unwritable) {
+Result<std::unique_ptr<SharedControl>> open_store_control(Env& env, const std::string& directory, const Format& format,
+                                                          const StoreHooks& hooks, std::vector<std::string>& notices,
+                                                          std::optional<Error>& unwritable,
+                                                          const std::function<Result<void>()>& before) {
   SharedControlOptions options;
   options.path = join_path(directory, "control");
   options.size = kControlBytes;
   options.layout = kControlLayout;
   Access access = Access::write;
-  options.initialise = [&](SharedControl& control) {
+  options.initialise = [&](SharedControl& control) -> Result<void> {
+    if (before && access == Access::write) WEFT_DO(before());
     return initialise(env, directory, format, control, access, notices);
   };
   if (hooks.open_control) return hooks.open_control(options);
@@ -72,8 +79,6 @@ Result<std::unique_ptr<SharedControl>> open_control(Env& env, const std::string&
   access = Access::read;
   return make_private_control(options);
 }
-
-}  // namespace
 
 /// The snapshot given out last. Kept by the facade: what a snapshot holds holds no snapshot.
 struct Store::Recent {
@@ -126,7 +131,7 @@ Result<Store> Store::open(Env env, const std::string& directory, const StoreHook
   WEFT_TRY(const Format format, decode_format(*bytes, format_path(directory)));
   std::vector<std::string> notices;
   std::optional<Error> unwritable;
-  WEFT_TRY(auto control, open_control(env, directory, format, hooks, notices, unwritable));
+  WEFT_TRY(auto control, open_store_control(env, directory, format, hooks, notices, unwritable));
   auto state = std::make_shared<State>(env, directory, format, std::move(control), hooks);
   state->notices = std::move(notices);
   if (unwritable) {

@@ -85,6 +85,12 @@ struct Operation {
   std::vector<Move> moves;
 };
 
+struct ObjectName {
+  ObjectKind kind = ObjectKind::blob;
+  ObjectId id;
+  auto operator<=>(const ObjectName&) const = default;
+};
+
 struct StoreOptions {
   std::uint64_t segment_bytes = 64u << 20;  ///< a multiple of 4 KiB, 1 MiB to 1 GiB; fixed at creation
 };
@@ -102,6 +108,10 @@ struct StoreHooks {
   std::function<void(std::uint32_t process)> waiting;
   /// What a change touched; without it the history index is neither extended nor checked.
   TouchesOf touches;
+  /// What is wrong with what a change claims: its result tree, and the delta id it is indexed by (zero: by none).
+  /// nullopt: nothing. For verify --deep.
+  std::function<Result<std::optional<std::string>>(const object::ObjectReader&, const object::Change&, const DeltaId&)>
+      check_change;
   /// Changes recorded before the history index is extended over them.
   std::uint64_t history_step = kHistoryStep;
 };
@@ -239,20 +249,59 @@ class Transaction final : public object::ObjectWriter {
   std::unique_ptr<State> state_;
 };
 
-/// What verify found. `what` names the object or file and place, `affects` what needs it, in words.
+/// One damage, and what it means. `what` names the object or file and place, `affects` what needs it, in words.
 struct Finding {
   std::string what;
   std::string affects;
   std::string advice;
+  /// log, pack, object, ref, index, history, change (what a change claims).
+  std::string kind = "log";
+  std::string path{};                 ///< of the file; may be empty
+  std::uint64_t offset = 0;           ///< in the log, where it is the log
+  std::uint64_t bytes = 0;            ///< damaged, as far as that is known
+  std::uint64_t lost_objects = 0;     ///< of which no whole copy is here
+  std::vector<ObjectName> objects{};  ///< the first of them
+  std::uint64_t needed_by = 0;        ///< changes that need one of them
+  std::vector<ChangeId> changes{};    ///< the first of those
+  /// Where in their trees.
+  std::vector<std::pair<std::string, ObjectName>> paths{};
+  bool more_paths = false;
+  std::vector<std::string> refs{};  ///< that need them, or have them in their past
 };
 struct VerifyReport {
   std::vector<Finding> findings;
   std::uint64_t frames = 0, objects = 0, changes = 0, refs = 0, bytes = 0;
+  // Where something is damaged:
+  std::uint64_t whole_changes = 0;        ///< that lack nothing, nor does anything in their past
+  std::vector<std::string> whole_refs{};  ///< the same of refs
+  std::uint64_t lost_objects = 0;
+  /// Objects an earlier repair gave up, and that are still lacking.
+  std::uint64_t known_losses = 0;
   bool clean() const { return findings.empty(); }
 };
+
+struct RepairOptions {
+  bool accept_loss = false;
+  bool dry_run = false;                    ///< change nothing, say what would be done
+  std::string from{};                      ///< another store's directory: what is damaged here is taken from there
+  const StoreHooks* from_hooks = nullptr;  ///< to open that with; null: what the store itself is opened with
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
+};
 struct RepairReport {
-  std::vector<std::string> done;      ///< what was rebuilt
-  std::vector<std::string> given_up;  ///< what --accept-loss dropped
+  bool dry_run = false;
+  std::vector<std::string> done;      ///< what was rebuilt, saved, fetched
+  std::vector<std::string> given_up;  ///< what is lost
+  struct RefMove {
+    std::string ref;
+    Version from;
+    std::optional<Version> to;  ///< absent: the ref is deleted
+    std::string kept_as;        ///< the ref that keeps `from`; empty where its changes are lost
+  };
+  std::vector<RefMove> refs{};
+  std::vector<ObjectName> lost{};  ///< the first of the lost objects
+  std::uint64_t lost_objects = 0;
+  std::uint64_t fetched = 0;  ///< objects from the other store
+  std::string kept_aside{};   ///< where damaged files were moved; empty: nowhere
 };
 
 class Store {
@@ -285,12 +334,15 @@ class Store {
   /// Extends the history index over all of them; what commits do by themselves in steps. Returns how many were added.
   Result<std::uint64_t> extend_history(const std::function<void(std::uint64_t done)>& progress = {}) const;
 
-  /// Structure: every frame's checksum and chain, every index entry and pack table, refs and the objects they need
-  /// exist. Deep: every object re-hashed; every reachable object present; the index equals a rebuilt one.
+  /// Structure: every frame's checksum and chain, every index run and pack table, refs. Deep: every object hashed, all
+  /// that objects name is there, and everything derived is what a rebuilt one would be. Where something is damaged both
+  /// say what needs it and what is whole.
   Result<VerifyReport> verify(bool deep,
                               const std::function<void(std::uint64_t done, std::uint64_t total)>& progress) const;
-  /// Rebuilds index and control from the log. With `accept_loss` cuts a damaged log at its last whole transaction.
-  static Result<RepairReport> repair(Env env, const std::string& directory, bool accept_loss,
+  /// Rebuilds what is derived. Damaged frames, packs and objects are taken from another store that has them; what no
+  /// store has is given up only with `accept_loss`: then everything whole is kept, refs go back to where they can be
+  /// stood on, and the damaged files are kept aside. Interrupted anywhere it can be begun again.
+  static Result<RepairReport> repair(Env env, const std::string& directory, const RepairOptions& options,
                                      const StoreHooks& hooks = {});
 
  private:

@@ -74,6 +74,7 @@ struct Store::State {
         index(env, join_path(directory, "index"), *control, segments, packs),
         log(env, *control, kLogLayout, segments, index, hooks.waiting),
         touches(hooks.touches),
+        check_change(hooks.check_change),
         history_step(hooks.history_step) {}
 
   SharedStoreState& shared() const { return *reinterpret_cast<SharedStoreState*>(control->base() + kStoreStateOffset); }
@@ -93,6 +94,7 @@ struct Store::State {
   Index index;
   log::Log log;
   TouchesOf touches;
+  decltype(StoreHooks::check_change) check_change;
   std::uint64_t history_step;
   CodecPool codecs;
   std::atomic<std::uint32_t> commits = 0;  ///< by this process
@@ -151,6 +153,15 @@ struct Snapshot::State {
 };
 
 Error not_found(ObjectKind kind, const ObjectId& id);
+
+/// Opens the control block, making one if need be: `before` runs first then, while nobody else has the store open or
+/// can open it.
+Result<std::unique_ptr<SharedControl>> open_store_control(Env& env, const std::string& directory, const Format& format,
+                                                          const StoreHooks& hooks, std::vector<std::string>& notices,
+                                                          std::optional<Error>& unwritable,
+                                                          const std::function<Result<void>()>& before = {});
+/// In a store: a repair is half-way through replacing files (salvage.h).
+inline constexpr std::string_view kRepairingName = "repairing";
 
 /// Part of Store::verify: the history index. Deep: every record and every key is what the change itself says.
 Result<void> verify_history(Store::State& store, const Snapshot& snapshot, bool deep,

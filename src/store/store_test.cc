@@ -329,8 +329,9 @@ TEST_F(StoreTest, ALostPackTakesOnlyItsOwnContentWithIt) {  // IX4
   for (const bool gone : {false, true}) {
     store_.reset();
     ASSERT_EQ(0, gone ? unlink(pack.c_str()) : truncate(pack.c_str(), 1u << 20));
-    const auto repaired = Store::repair(env_, directory(), false);
-    ASSERT_TRUE(repaired) << repaired.error().message;
+    const auto repaired = Store::repair(env_, directory(), {});
+    ASSERT_FALSE(repaired) << "nothing is given up without being told to";
+    ASSERT_EQ(repaired.error().code, Code::damaged) << repaired.error().message;
     auto again = Store::open(env_, directory());
     ASSERT_TRUE(again) << again.error().message;
     store_.emplace(*std::move(again));

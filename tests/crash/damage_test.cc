@@ -3,6 +3,11 @@
 // Guarantees cited: S-1 (store/store.h), L3 (log/segments.h).
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "base/hash.h"
+#include "object/chunk_list.h"
+#include "store/gc.h"
 #include "store_world.h"
 
 namespace weft::store {
@@ -48,7 +53,7 @@ class Damage : public testing::Test {
   static std::string segment() { return kStoreDirectory + "/log/0000000001.seg"; }
   Result<RepairReport> repair(bool accept_loss) {
     process_.close();
-    return Store::repair(process_.env(), kStoreDirectory, accept_loss, process_.hooks());
+    return Store::repair(process_.env(), kStoreDirectory, {.accept_loss = accept_loss}, process_.hooks());
   }
 
   /// A transaction whose frame is on the disk, but never acknowledged: its author died before the flush came back.
@@ -79,7 +84,8 @@ class Damage : public testing::Test {
   }
 
   /// Readable up to the last whole transaction, closed for writing, not repaired by accident; open again when told to.
-  void expect_damage(std::size_t survivors) {
+  /// `after`: the last transaction that counts then.
+  void expect_damage(std::size_t survivors, std::optional<std::size_t> after = {}) {
     ASSERT_TRUE(process_.store().damage());
     EXPECT_EQ(process_.store().damage()->code, Code::damaged);
     EXPECT_EQ(exit_code(process_.store().damage()->code), 5);
@@ -115,9 +121,9 @@ class Damage : public testing::Test {
     ASSERT_FALSE(repaired->given_up.empty());
     ASSERT_TRUE(process_.open());
     EXPECT_FALSE(process_.store().damage());
-    const auto after = refs_of(process_.store());
-    ASSERT_TRUE(after) << after.error().message;
-    EXPECT_EQ(after->at("main"), Version(journal_.attempts()[survivors - 1]->change));
+    const auto held = refs_of(process_.store());
+    ASSERT_TRUE(held) << held.error().message;
+    EXPECT_EQ(held->at("main"), Version(journal_.attempts()[after.value_or(survivors) - 1]->change));
     EXPECT_EQ(commit("main").outcome, Outcome::acked);
     const auto clean = process_.store().verify(true, {});
     ASSERT_TRUE(clean) << clean.error().message;
@@ -214,7 +220,7 @@ TEST_F(Damage, ALogCutWhileItIsInUseAndMerged) {
 TEST_F(Damage, AHoleInTheMiddleIsDamageNotATail) {
   fs_.damage(segment(), 4 * 4096, Bytes(4096, '\0'));
   reopen(true);
-  expect_damage(3);
+  expect_damage(3, 6);  // what is behind the hole is whole
 }
 
 TEST_F(Damage, AMissingSegmentFileIsDamage) {
@@ -270,6 +276,248 @@ TEST_F(Damage, RepairOfASoundStoreChangesNothing) {
 
 /// A crash in the middle of accepting a loss leaves a store that is damaged still, or repaired; never one that opens
 /// with old frames behind its end.
+/// A large blob is lost with any part of it, also with one that only a page of its list names; given up, it can be put
+/// anew (store/survey.h, SV4).
+TEST_F(Damage, ALargeBlobIsLostWithAnyOfItsParts) {
+  Bytes content(1u << 20, '\0');
+  random_.fill({content.data(), content.size()});
+  for (int i = 0; i < 600; ++i) {  // so many parts that the list has pages
+    content.append(17u << 10, '\0');
+    content += "part " + std::to_string(i);
+  }
+  const ObjectId blob = sha256(content);
+  const auto put = [&] {
+    auto transaction = process_.store().begin();
+    ASSERT_TRUE(transaction);
+    ASSERT_TRUE(transaction->put(ObjectKind::blob, content));
+    ASSERT_TRUE(transaction->commit());
+  };
+  put();
+  const auto parts = process_.store().snapshot()->chunks_of(blob);
+  ASSERT_TRUE(parts);
+  ObjectId page, chunk;
+  for (const auto& part : *parts) {
+    const auto bytes = process_.store().snapshot()->read(ObjectKind::blob, part);
+    ASSERT_TRUE(bytes);
+    if (bytes->starts_with(object::kPageMagic)) page = part;
+    if (bytes->starts_with("part ")) chunk = part;
+  }
+  ASSERT_FALSE(page.is_zero());
+  ASSERT_FALSE(chunk.is_zero());
+  for (const ObjectId& part : {page, chunk}) {
+    // The newest pack has it.
+    const auto entries = fs_.list(kStoreDirectory + "/packs");
+    ASSERT_TRUE(entries);
+    std::string path;
+    std::uint64_t offset = 0;
+    for (const auto& entry : *entries) {
+      const Bytes bytes = fs_.content(kStoreDirectory + "/packs/" + entry.name);
+      const std::size_t found = bytes.find(part.view());
+      if (found == Bytes::npos) continue;
+      path = kStoreDirectory + "/packs/" + entry.name;
+      offset = found + ObjectId::kSize + 11;
+    }
+    ASSERT_FALSE(path.empty());
+    process_.close();
+    auto file = fs_.open(path, OpenMode::write);
+    ASSERT_TRUE(file);
+    ASSERT_TRUE((*file)->write_at(offset, "!?"));
+    ASSERT_TRUE((*file)->sync());
+    reopen(true);
+    const auto report = process_.store().verify(true, {});
+    ASSERT_TRUE(report) << report.error().message;
+    ASSERT_EQ(report->findings.size(), 1u) << report->findings.back().what;
+    const std::set<ObjectName> lost(report->findings[0].objects.begin(), report->findings[0].objects.end());
+    EXPECT_EQ(lost, (std::set<ObjectName>{{ObjectKind::blob, part}, {ObjectKind::blob, blob}}));
+    const auto repaired = repair(true);
+    ASSERT_TRUE(repaired) << repaired.error().message;
+    EXPECT_EQ(repaired->lost_objects, 2u);
+    reopen(true);
+    const auto there = process_.store().snapshot()->contains(ObjectKind::blob, blob);
+    ASSERT_TRUE(there) << there.error().message;
+    EXPECT_FALSE(*there) << "a list with a hole would keep the blob from being put anew";
+    put();
+    const auto read = process_.store().snapshot()->read(ObjectKind::blob, blob);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(*read == content, true);
+    const auto clean = process_.store().verify(true, {});
+    ASSERT_TRUE(clean);
+    for (const auto& finding : clean->findings) ADD_FAILURE() << finding.what << " / " << finding.affects;
+  }
+}
+
+/// After a gc truth lies in packs that a kept file names, and in a log that begins later.
+class DamageAfterGc : public Damage {
+ protected:
+  void SetUp() override {
+    Damage::SetUp();
+    merge();
+    commit("other", 3);
+    const auto now = process_.store().snapshot();
+    ASSERT_TRUE(now);
+    const auto done = gc(*now, {.keep_ns = kKeepNs});
+    ASSERT_TRUE(done) << done.error().message;
+    ASSERT_GT(done->packs_written, 0u);
+    ASSERT_GT(done->segments_removed, 0u);
+  }
+  /// Of a file that ends so: there must be one.
+  std::string find(const char* directory, std::string_view suffix) {
+    const auto entries = fs_.list(kStoreDirectory + directory);
+    for (const auto& entry : *entries) {
+      if (entry.name.ends_with(suffix)) return kStoreDirectory + directory + "/" + entry.name;
+    }
+    ADD_FAILURE() << "no file *" << suffix;
+    return {};
+  }
+  void spoil(const std::string& path, std::uint64_t offset) {
+    auto file = fs_.open(path, OpenMode::write);
+    ASSERT_TRUE(file);
+    char byte = fs_.content(path)[offset];
+    byte = static_cast<char>(byte ^ 0x10);
+    ASSERT_TRUE((*file)->write_at(offset, {&byte, 1}));
+    ASSERT_TRUE((*file)->sync());
+  }
+  void copy_store() {
+    const auto put = [&](const std::string& from, const std::string& to) {
+      auto file = fs_.open(to, OpenMode::create_new);
+      ASSERT_TRUE(file);
+      ASSERT_TRUE((*file)->write_at(0, fs_.content(from)));
+      ASSERT_TRUE((*file)->sync());
+    };
+    ASSERT_TRUE(fs_.make_directory("/copy"));
+    ASSERT_TRUE(fs_.make_directory(kCopy));
+    for (const std::string directory : {"/log", "/packs", "/index", "/workspaces"}) {
+      ASSERT_TRUE(fs_.make_directory(kCopy + directory));
+      const auto entries = fs_.list(kStoreDirectory + directory);
+      if (!entries) continue;
+      for (const auto& entry : *entries) {
+        put(kStoreDirectory + directory + "/" + entry.name, kCopy + directory + "/" + entry.name);
+      }
+    }
+    put(kStoreDirectory + "/format", kCopy + "/format");
+  }
+  Result<RepairReport> repair_from_copy() {
+    process_.close();
+    HeapBlock other_block(clock_);
+    StoreProcess other(other_block, fs_, clock_, random_, 2);
+    const StoreHooks hooks = other.hooks();
+    return Store::repair(process_.env(), kStoreDirectory, {.from = kCopy, .from_hooks = &hooks}, process_.hooks());
+  }
+  std::vector<Finding> findings() {
+    const auto report = process_.store().verify(true, {});
+    EXPECT_TRUE(report) << report.error().message;
+    return report ? report->findings : std::vector<Finding>{};
+  }
+  void expect_whole(const std::map<std::string, Version>& refs) {
+    reopen(true);
+    ASSERT_FALSE(process_.store().damage()) << process_.store().damage()->message;
+    for (const auto& finding : findings()) ADD_FAILURE() << finding.what << " / " << finding.affects;
+    const auto held = refs_of(process_.store());
+    ASSERT_TRUE(held) << held.error().message;
+    EXPECT_EQ(*held, refs);
+    EXPECT_EQ(commit("main").outcome, Outcome::acked);
+    EXPECT_TRUE(findings().empty());
+  }
+
+  static constexpr std::int64_t kKeepNs = std::int64_t{3'600} * 1'000'000'000;
+  const std::string kCopy = "/copy/.weft";
+};
+
+TEST_F(DamageAfterGc, NothingIsWrongWithIt) {
+  for (const auto& finding : findings()) ADD_FAILURE() << finding.what << " / " << finding.affects;
+  const auto refs = refs_of(process_.store());
+  const auto repaired = repair(true);
+  ASSERT_TRUE(repaired) << repaired.error().message;
+  EXPECT_TRUE(repaired->given_up.empty()) << repaired->given_up.front();
+  expect_whole(*refs);
+}
+
+TEST_F(DamageAfterGc, AKeptFileComesFromACopyOrNotAtAll) {
+  const auto refs = refs_of(process_.store());
+  copy_store();
+  for (const bool removed : {false, true}) {
+    const std::string path = find("/log", ".kept");
+    process_.close();
+    if (removed) {
+      ASSERT_TRUE(fs_.unlink(path));
+    } else {
+      spoil(path, fs_.content(path).size() / 2);
+    }
+    block_.reboot();
+    if (process_.open()) {
+      bool told = false;
+      for (const auto& finding : findings()) told = told || finding.kind == "kept";
+      EXPECT_TRUE(told);
+    }
+    for (const bool accept_loss : {false, true}) {
+      const auto refused = repair(accept_loss);
+      ASSERT_FALSE(refused);
+      EXPECT_EQ(refused.error().code, Code::damaged);
+      EXPECT_NE(refused.error().hint.find("--from"), std::string::npos) << refused.error().hint;
+    }
+    const auto repaired = repair_from_copy();
+    ASSERT_TRUE(repaired) << removed << " " << repaired.error().message << " / " << repaired.error().hint;
+    EXPECT_TRUE(repaired->given_up.empty()) << repaired->given_up.front();
+    reopen(true);
+    EXPECT_EQ(*refs_of(process_.store()), *refs);
+    EXPECT_TRUE(findings().empty());
+  }
+}
+
+TEST_F(DamageAfterGc, APackThatIsGoneComesFromACopy) {
+  const auto refs = refs_of(process_.store());
+  copy_store();
+  const std::string path = find("/packs", ".pack");
+  process_.close();
+  ASSERT_TRUE(fs_.unlink(path));
+  reopen(true);
+  EXPECT_EQ(findings().size(), 1u);
+  const auto refused = repair(false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::damaged);
+  const auto repaired = repair_from_copy();
+  ASSERT_TRUE(repaired) << repaired.error().message;
+  EXPECT_TRUE(repaired->given_up.empty()) << repaired->given_up.front();
+  expect_whole(*refs);
+}
+
+TEST_F(DamageAfterGc, ADamagedPackIsGivenUpAsFarAsItIsLost) {
+  const std::string path = find("/packs", ".pack");
+  process_.close();
+  spoil(path, 200);
+  reopen(true);
+  const auto found = findings();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].kind, "pack");
+  EXPECT_GE(found[0].lost_objects, 1u);
+  const auto repaired = repair(true);
+  ASSERT_TRUE(repaired) << repaired.error().message;
+  EXPECT_EQ(repaired->lost_objects, found[0].lost_objects);
+  reopen(true);
+  for (const auto& finding : findings()) ADD_FAILURE() << finding.what << " / " << finding.affects;
+  EXPECT_EQ(commit("main").outcome, Outcome::acked);
+}
+
+TEST_F(DamageAfterGc, AMissingSegmentBehindItComesFromACopy) {
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(commit("late", 1500).outcome, Outcome::acked);
+  const auto refs = refs_of(process_.store());
+  copy_store();
+  const std::string path = find("/log", ".seg");
+  process_.close();
+  ASSERT_TRUE(fs_.unlink(path));
+  block_.reboot();
+  if (process_.open()) {
+    EXPECT_FALSE(findings().empty());
+  }
+  const auto refused = repair(false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::damaged);
+  const auto repaired = repair_from_copy();
+  ASSERT_TRUE(repaired) << repaired.error().message;
+  EXPECT_TRUE(repaired->given_up.empty()) << repaired->given_up.front();
+  expect_whole(*refs);
+}
+
 TEST_F(Damage, PowerLossWhileRepairing) {
   merge();
   for (int i = 0; i < 4; ++i) {
@@ -300,7 +548,7 @@ TEST_F(Damage, PowerLossWhileRepairing) {
     if (!opened || !*opened) {
       later.close();
       block.reboot();
-      const auto repaired = Store::repair(later.env(), kStoreDirectory, true, later.hooks());
+      const auto repaired = Store::repair(later.env(), kStoreDirectory, {.accept_loss = true}, later.hooks());
       ASSERT_TRUE(repaired) << repaired.error().message;
       opened = sound();
     }

@@ -225,7 +225,7 @@ TEST(Gc, WithoutIndexAndControlEverythingIsFoundAgain) {
     const auto before = list(world.process.store());
     const auto info = world.process.store().info().value();
     world.process.close();
-    const auto repaired = Store::repair(world.process.env(), kStoreDirectory, false, world.process.hooks());
+    const auto repaired = Store::repair(world.process.env(), kStoreDirectory, {}, world.process.hooks());
     ASSERT_TRUE(repaired) << repaired.error().message;
     ASSERT_TRUE(world.process.open());
     EXPECT_EQ(list(world.process.store()), before);

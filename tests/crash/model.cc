@@ -211,7 +211,7 @@ class Run {
         if (!maybe_.empty()) break;  // MO4
         for (std::size_t i = 0; i < kProcesses; ++i) close(i);
         StoreProcess process(*block_, *disk_, clock_, random_, 98);
-        if (auto done = Store::repair(process.env(), kStoreDirectory, false, process.hooks()); !done)
+        if (auto done = Store::repair(process.env(), kStoreDirectory, {}, process.hooks()); !done)
           wrong("repair: " + done.error().message);
         settle(who, "after a repair: ");
         break;

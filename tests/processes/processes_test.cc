@@ -427,7 +427,7 @@ TEST_F(Processes, NobodyWritesByARetiredControlBlock) {
   auto transaction = store->begin();
   ASSERT_TRUE(transaction);
   ASSERT_TRUE(transaction->put(ObjectKind::blob, "content"));
-  const auto repaired = Store::repair(system_env(), directory(), false);
+  const auto repaired = Store::repair(system_env(), directory(), {});
   ASSERT_TRUE(repaired) << repaired.error().message;
   ASSERT_EQ(end_of(writer("w", 3)), 0);
   const auto committed = transaction->commit();
