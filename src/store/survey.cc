@@ -163,7 +163,7 @@ Result<void> Survey::gather_kept() {
   if (!kept_) return {};
   ids_ = kept_->facts().ids;
   for (const auto& pack : kept_->packs()) {
-    packs_.push_back({pack.name, 0, {}, true, false, &pack, false, {}, 0});
+    packs_.push_back({pack.name, 0, {}, true, false, &pack, false, {}});
     records_ += pack.objects;
     change_records_ += pack.changes;
     bytes_ += pack.name.bytes;
@@ -484,7 +484,7 @@ Result<void> Survey::gather() {
     WEFT_TRY(const Payload payload, decode_payload(frame.payload));
     for (const auto& pack : payload.packs) {
       if (!known_packs.insert(pack.id).second) continue;
-      packs_.push_back({pack, frame.header.position, {}, true, false, nullptr, false, {}, 0});
+      packs_.push_back({pack, frame.header.position, {}, true, false, nullptr, false, {}});
       records_ += pack.objects;
       change_records_ += pack.changes;
       bytes_ += pack.bytes;
@@ -518,11 +518,10 @@ Result<void> Survey::look_at_packs() {
     }
     pack.problem = scan.problem();
     pack.has_table = scan.has_table();
-    pack.found = 0;
     std::uint64_t objects = 0;
     WEFT_DO(scan.for_each([&](const PackScan::Object& object) -> Result<void> {
       ++objects;
-      ++pack.found;
+      if (!scan.has_table()) found_without_table_.insert({object.kind, object.id});
       if (pack.kept != nullptr && scan.has_table() && pack.kept->is_dead(object.place)) return {};
       // Found without a table it has been hashed already (PS1).
       if (scan.has_table()) {
@@ -544,9 +543,9 @@ Result<void> Survey::look_at_packs() {
 
 std::uint64_t Survey::nameless() const {
   std::uint64_t lacking = 0, named = 0;
-  for (const auto& pack : packs_) {
-    if (!pack.has_table && pack.found < pack.name.objects) lacking += pack.name.objects - pack.found;
-  }
+  for (const auto& pack : packs_) lacking += pack.has_table ? 0 : pack.name.objects;
+  // Whichever pack they lie in now: files may have changed places.
+  lacking -= std::min<std::uint64_t>(lacking, found_without_table_.size());
   // Also those that another store turned out to have.
   for (const auto& damage : damages_) {
     if (damage.kind == Damage::Kind::pack || damage.kind == Damage::Kind::missing) named += damage.lost;

@@ -240,6 +240,7 @@ class Survey {
   std::set<ObjectId> bad_lists_, found_blobs_;
   std::vector<std::uint64_t> bad_list_positions_;
   bool deep_ = false, ambiguous_ = false;
+  std::set<ObjectName> found_without_table_;
   std::vector<TransactionId> lost_operations_;
   std::map<std::string, RefState> refs_;
   std::uint64_t frames_ = 0, records_ = 0, change_records_ = 0, bytes_ = 0;

@@ -567,12 +567,14 @@ std::string damage(DamageWorld& world, DamageWorld& other, SimFileSystem& disk, 
     }
     case 11: {
       const std::string path = pick_file(below(random, 3) == 0 ? ".seg" : ".pack");
+      if (!disk.status(path)) return "nothing";  // an earlier damage took it away
       EXPECT_TRUE(disk.unlink(path));
       disk.settle();
       return "removed " + path;
     }
     case 12: {
       const std::string path = pick_file(".pack");
+      if (!disk.status(path)) return "nothing";  // an earlier damage took it away
       EXPECT_TRUE(disk.rename(path, path + ".bak"));
       disk.settle();
       return "renamed " + path;
@@ -599,6 +601,7 @@ std::string damage(DamageWorld& world, DamageWorld& other, SimFileSystem& disk, 
     }
     default: {
       const std::string path = pick_file("");
+      if (!disk.status(path)) return "nothing";  // an earlier damage took it away
       EXPECT_TRUE(disk.unlink(path));
       disk.settle();
       return "removed " + path;
