@@ -254,6 +254,7 @@ class Repairer {
     std::deque<std::pair<ObjectName, std::size_t>> open(survey_->lost().begin(), survey_->lost().end());
     std::set<ObjectName> seen(fetch_.begin(), fetch_.end());
     for (const auto& [name, damage] : open) seen.insert(name);
+    const std::set<ObjectName> known = seen;
     while (!open.empty()) {
       const auto [name, damage] = open.front();
       open.pop_front();
@@ -281,6 +282,7 @@ class Repairer {
         }
         survey_->found_blob(name.id);
         fetch_.push_back(name);
+        if (!known.contains(name)) ++fetched_further_;
         continue;
       }
       auto content = other_snapshot_->read(name.kind, name.id);
@@ -310,6 +312,7 @@ class Repairer {
       }
       survey_->found(name, *std::move(content));
       fetch_.push_back(name);
+      if (!known.contains(name)) ++fetched_further_;
       for (const auto& further : needed) {
         if (survey_->objects().contains(further.kind, further.id) || !seen.insert(further).second) continue;
         open.emplace_back(further, damage);
@@ -341,8 +344,9 @@ class Repairer {
     for (const auto& damage : survey_->damages()) {
       if (damage.kind == Damage::Kind::frame) report_.given_up.push_back(damage.what);
     }
-    if (const std::uint64_t nameless = survey_->nameless(); nameless > 0) {
-      report_.given_up.push_back(plural(nameless, "object") + " that lay in damaged packs, and that nothing needs");
+    if (const std::uint64_t nameless = survey_->nameless(); nameless > fetched_further_) {
+      report_.given_up.push_back(plural(nameless - fetched_further_, "object") +
+                                 " that lay in damaged packs, and that nothing needs");
     }
     if (!survey_->ids()) report_.given_up.push_back("the ids of store and replica: it gets new ones");
     // What only the control block knew; a copy may have had it.
@@ -526,6 +530,7 @@ class Repairer {
   std::optional<Survey> survey_;
   std::set<ObjectName> losses_;
   std::vector<ObjectName> fetch_;
+  std::uint64_t fetched_further_ = 0;  ///< of these, what only others of them name
   std::vector<RefEdit> edits_;
   std::string aside_;
 };

@@ -167,7 +167,8 @@ class Case {
     if (testing::Test::HasFatalFailure()) return;
     const auto snapshot = store.snapshot();
     const auto refs = snapshot->refs();
-    if (refs) {
+    // A known limit: who reads a log whose beginning is gone takes what is left for this store's, with a warning.
+    if (refs && !(may_be_ambiguous() && store.damage())) {
       for (const auto& ref : *refs) {
         bool known = false;
         for (const auto& frame : world_.frames()) {
@@ -176,7 +177,7 @@ class Case {
         }
         ASSERT_TRUE(known) << "ref " << ref.name << " holds what it never held";
       }
-    } else {
+    } else if (!refs) {
       ASSERT_EQ(refs.error().code, Code::damaged);
     }
     for (const bool deep : {true, false}) {
