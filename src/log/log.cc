@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::uint64_t kFirstZeroStep = 256u << 10;
 constexpr std::uint64_t kLastZeroStep = 8u << 20;
-/// Zeros are written in larger steps as the log grows, never more ahead than a tenth of it: they stay at most the same
-/// again as what is recorded.
-std::uint64_t zero_step(std::uint64_t log_end) {
-  return std::clamp(std::bit_floor(log_end / 16), kFirstZeroStep, kLastZeroStep);
+/// Zeros are written in larger steps as a segment grows, never more ahead than a tenth of it: they stay at most the
+/// same again as what is recorded. By the segment, not by the log: one that a gc has just begun may be all there is.
+std::uint64_t zero_step(std::uint64_t in_segment) {
+  return std::clamp(std::bit_floor(in_segment / 16), kFirstZeroStep, kLastZeroStep);
 }
 /// The ring's pages are made ready in steps, so that a small store stays small.
 constexpr std::uint64_t kRingStep = 64u << 10;
@@ -713,7 +713,7 @@ Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionI
 void Log::extend_ahead(OwnerToken me) {
   const std::uint64_t durable_position = state_.durable.load()[0];
   const std::uint64_t zeroed = state_.zeroed_end.load(std::memory_order_acquire);
-  const std::uint64_t step = zero_step(durable_position);
+  const std::uint64_t step = zero_step(durable_position % segments_.segment_bytes());
   const std::uint64_t segment_stop = segments_.segment_end(durable_position);
   const bool segment_full = zeroed >= segment_stop;
   const bool prepare_next = segment_full && state_.next_segment.load() != segment_stop &&

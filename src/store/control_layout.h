@@ -8,7 +8,7 @@
 
 namespace weft::store {
 
-inline constexpr std::uint32_t kControlLayout = 6;
+inline constexpr std::uint32_t kControlLayout = 7;
 
 /// A merge is due when the tail holds this many entries (fewer while the table is small).
 inline constexpr std::uint64_t kMergeEntries = 32'768;
@@ -28,6 +28,8 @@ struct SharedStoreState {
   std::atomic<std::uint64_t> count[2];
   std::atomic<std::uint32_t> dirty[2];
   std::atomic<std::uint64_t> cut;  ///< the frozen table holds what lies before it
+  /// The tables hold nothing before it: a manifest that does not reach so far is not the one that belongs here.
+  std::atomic<std::uint64_t> indexed;
   std::atomic<std::uint32_t> pack_count[2];
   std::atomic<std::uint64_t> packs[2][kMaxTailPacks];  ///< positions of frames that name packs
   /// Set when the log has lost bytes the runs know of: what runs place at or behind it does not count. 0: nothing lost.

@@ -211,18 +211,21 @@ class Collector {
     if (base_) {
       for (const auto& pack : base_->kept->packs()) base_packs_.push_back({&pack, true});
     }
-    // By size, smallest first: what is not much larger than all before it goes into the new pack.
+    // What transactions wrote goes into the new pack once, where versions of one thing are packed against each other.
+    // Of what a gc wrote, smallest first, what is not much larger than all before it.
     struct Candidate {
       std::uint64_t bytes;
       bool* moves;
     };
+    std::uint64_t below = same_start() ? 0 : report_.log_before;
     std::vector<Candidate> candidates;
     for (auto& pack : named_) {
-      if (pack.before_cut) candidates.push_back({pack.name.bytes, &pack.moves});
+      if (!pack.before_cut) continue;
+      pack.moves = true;
+      below += pack.name.bytes;
     }
     for (auto& pack : base_packs_) candidates.push_back({pack.kept->name.bytes, &pack.moves});
     std::sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
-    std::uint64_t below = same_start() ? 0 : report_.log_before;
     for (const auto& candidate : candidates) {
       *candidate.moves = options_.repack_all || candidate.bytes < kPackFactor * below;
       if (*candidate.moves) below += candidate.bytes;

@@ -273,6 +273,7 @@ class HistoryWriter {
   /// HI2.
   Result<void> write(log::LogPoint point, const HistoryLists& lists) {
     FileSystem& fs = store_.env.fs;
+    if (auto made = fs.make_directory(directory_); !made && made.error().code != Code::exists) return made;
     HistoryManifest manifest = index_.manifest();
     manifest.point = point;
     manifest.changes = changes_;

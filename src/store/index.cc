@@ -71,11 +71,15 @@ Result<std::shared_ptr<View>> Index::load_view(const View* before) const {
   for (int i = 0; i < kMaxTries; ++i) {
     auto view = std::make_shared<View>(segments_);
     auto bytes = read_file(env_.fs, join_path(directory_, kManifestName), kMaxManifestBytes);
-    if (!bytes) {
-      if (bytes.error().code == Code::not_found) return view;
-      return std::move(bytes).error();
+    if (!bytes && bytes.error().code != Code::not_found) return std::move(bytes).error();
+    if (bytes) {
+      WEFT_TRY(view->manifest, decode_manifest(*bytes));
     }
-    WEFT_TRY(view->manifest, decode_manifest(*bytes));
+    if (view->manifest.point.position < state_.indexed.load(std::memory_order_acquire)) {
+      last = damaged(fmt::format("the index in {} is gone, or an older one lies there", directory_));
+      continue;  // if not, a merge has just put its manifest there
+    }
+    if (!bytes) return view;
     bool gone = false;
     if (auto base = load_base(view->manifest, i + 1 == kMaxTries); base) {
       view->base = *std::move(base);
@@ -317,6 +321,8 @@ Result<void> Index::take_in(const View& view, const Checkpoint& checkpoint, Gath
 }
 
 Result<void> Index::write_merged(const View& view, Gathered gathered, log::LogPoint point) {
+  // All of index/ may be deleted, the directory, too.
+  if (auto made = env_.fs.make_directory(directory_); !made && made.error().code != Code::exists) return made;
   Manifest manifest = view.manifest;
   ++manifest.number;
   manifest.point = point;
@@ -363,6 +369,7 @@ Result<void> Index::write_merged(const View& view, Gathered gathered, log::LogPo
   manifest.runs.push_back({number, entries});
   control_.point("merge:run-written");
   WEFT_DO(write_file_durably(env_.fs, join_path(directory_, kManifestName), encode_manifest(manifest)));
+  if (!control_.killed()) state_.indexed.store(point.position, std::memory_order_release);
   for (const auto& old : view.manifest.runs) {
     const bool still_named = std::any_of(manifest.runs.begin(), manifest.runs.end(),
                                          [&](const Manifest::RunName& run) { return run.number == old.number; });
@@ -444,6 +451,7 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
   WEFT_DO(activate(0, kFirstTableCapacity));
   state_.tables.store(next_tables(state_.tables.load(), 0, false));
 
+  state_.indexed.store(0);
   // Manifest and runs are used as far as they are sound; the log can always replace them.
   std::shared_ptr<const View> base = std::make_shared<View>(segments_);
   std::uint64_t known_durable = 0;
@@ -451,6 +459,7 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
   if (auto loaded = load_view(); loaded) {
     base = *loaded;
     known_durable = base->manifest.point.position;
+    state_.indexed.store(known_durable);
   } else if (loaded.error().code == Code::damaged || loaded.error().code == Code::not_found) {
     recovered.notices.push_back(fmt::format("{}; rebuilding the index from the log", loaded.error().message));
     unusable = std::move(loaded).error();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <random>
 
 #include "base/hash.h"
@@ -160,6 +161,41 @@ TEST_F(StoreTest, TheIndexSurvivesManyMergesAndReopening) {
     ASSERT_TRUE(again) << again.error().message;
     store_.emplace(*std::move(again));
   }
+}
+
+TEST_F(StoreTest, AnIndexDeletedUnderALivingControlBlockIsMissedAndRebuilt) {
+  std::optional<Version> expected;
+  ChangeId last;
+  for (int i = 0; i < 2500; ++i) {
+    ASSERT_TRUE(commit("main", expected, "change " + std::to_string(i), &last));
+    expected = Version(last);
+  }
+  ASSERT_FALSE(std::filesystem::is_empty(directory() + "/index"));
+  const auto old = temp_.path() + "/old-index";
+  std::filesystem::rename(directory() + "/index", old);
+  {
+    const auto other = Store::open(env_, directory());
+    ASSERT_TRUE(other) << other.error().message;
+    const auto snapshot = other->snapshot();
+    const auto found = snapshot ? snapshot->ref("main") : Result<std::optional<RefValue>>(snapshot.error());
+    ASSERT_FALSE(found);  // not: there is no such ref
+    EXPECT_EQ(found.error().code, Code::damaged);
+    EXPECT_NE(found.error().hint.find("weft repair"), std::string::npos) << found.error().hint;
+  }
+  store_.reset();
+  const auto repaired = Store::repair(env_, directory(), {});
+  ASSERT_TRUE(repaired) << repaired.error().message;
+  auto again = Store::open(env_, directory());
+  ASSERT_TRUE(again) << again.error().message;
+  store_.emplace(*std::move(again));
+  const auto report = store_->verify(true, {});
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->clean());
+  const auto snapshot = store_->snapshot();
+  ASSERT_TRUE(snapshot);
+  const auto ref = snapshot->ref("main");
+  ASSERT_TRUE(ref && *ref);
+  EXPECT_EQ((*ref)->version, *expected);
 }
 
 TEST_F(StoreTest, LargeContentGoesThroughAPackAndComesBack) {
