@@ -617,7 +617,8 @@ class Run {
         const ObjectId blob = sha256(blobs[i]);
         if (!there) {
           WEFT_TRY(const bool stored, snapshot.contains(ObjectKind::blob, blob));
-          if (stored) return unlike = fmt::format("blob {} is there without its change", blob.hex()), Result<void>();
+          if (stored && !old)
+            return unlike = fmt::format("blob {} is there without its change", blob.hex()), Result<void>();
           continue;
         }
         const auto read = snapshot.read(ObjectKind::blob, blob);
