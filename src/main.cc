@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/bus_error.h"
 #include "base/host_dir.h"
 #include "cli/command.h"
 
@@ -99,6 +100,13 @@ Result<weft::Bytes> read_stdin(std::uint64_t max_bytes) {
   }
 }
 
+bool asks_for_json(int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    if (std::string_view(argv[i]).starts_with("--json")) return true;
+  }
+  return false;
+}
+
 int terminal_columns() {
   winsize size{};
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -109,6 +117,9 @@ int terminal_columns() {
 int main(int argc, char** argv) {
   occupy_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // `ulimit -f`: writing fails with EFBIG, which can be told and recovered from
+  weft::explain_bus_errors(asks_for_json(argc, argv) ? weft::BusErrorForm::json : weft::BusErrorForm::text,
+                           weft::exit_code(weft::Code::damaged));
 
   Output output;
   weft::cli::Io io;
@@ -128,7 +139,8 @@ int main(int argc, char** argv) {
 
   auto directory = working_directory();
   if (!directory) {
-    io.err("weft: " + directory.error().message + "\n");
+    io.err("weft: " + directory.error().message +
+           "\nhint: it was removed, or may not be looked at; go to another directory first\n");
     return weft::exit_code(directory.error().code);
   }
   weft::Env env = weft::system_env();

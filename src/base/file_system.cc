@@ -9,6 +9,9 @@ namespace {
 
 /// Temporaries a writer tries before it gives up; names in use belong to concurrent writers or to crashed ones.
 constexpr int kMaxTemporaryNames = 100;
+constexpr std::string_view kTemporaryMark = ".tmp-";
+constexpr std::size_t kTemporaryDigits = 8;
+constexpr std::int64_t kOldTemporaryNs = std::int64_t{24} * 3600 * 1'000'000'000;
 
 Result<void> write_temporary(File& file, ByteView content) {
   WEFT_DO(file.write_at(0, content));
@@ -36,7 +39,8 @@ Result<void> write_file_durably(FileSystem& fs, const std::string& path, ByteVie
   const std::uint64_t first = xxh3(content);
   for (int attempt = 0; attempt < kMaxTemporaryNames; ++attempt) {
     const std::uint64_t number = first + static_cast<std::uint64_t>(attempt);
-    const std::string temporary = path + ".tmp-" + to_hex({reinterpret_cast<const char*>(&number), 4});
+    const std::string temporary =
+        path + std::string(kTemporaryMark) + to_hex({reinterpret_cast<const char*>(&number), kTemporaryDigits / 2});
     auto opened = fs.open(temporary, OpenMode::create_new);
     if (!opened) {
       if (opened.error().code == Code::exists) continue;
@@ -55,6 +59,26 @@ Result<void> write_file_durably(FileSystem& fs, const std::string& path, ByteVie
                     "remove the files named " + quoted(base_name(path) + ".tmp-*"))
       .with("path", path);
 }
+
+bool is_durable_temporary(std::string_view name) {
+  const std::size_t mark = name.rfind(kTemporaryMark);
+  if (mark == std::string_view::npos || mark == 0) return false;
+  const std::string_view digits = name.substr(mark + kTemporaryMark.size());
+  return digits.size() == kTemporaryDigits && digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+void remove_old_durable_temporaries(FileSystem& fs, const std::string& directory, std::int64_t now_ns) {
+  const auto entries = fs.list(directory);
+  if (!entries) return;  // whoever needs the directory will say so
+  for (const auto& entry : *entries) {
+    if (!is_durable_temporary(entry.name)) continue;
+    const std::string path = join_path(directory, entry.name);
+    const auto status = fs.status(path);
+    if (status && status->mtime_ns < now_ns - kOldTemporaryNs) (void)fs.unlink(path).has_value();
+  }
+}
+
+Result<FileSystemType> FileSystem::type_of(const std::string&) { return FileSystemType{}; }
 
 std::string join_path(std::string_view directory, std::string_view name) {
   if (directory.empty()) return std::string(name);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/file_system_type.h"
 #include "base/result.h"
 
 namespace weft {
@@ -31,6 +32,7 @@ struct FileStatus {
   std::int64_t mtime_ns = 0;
   std::int64_t ctime_ns = 0;
   std::uint64_t links = 1;
+  std::uint32_t gid = 0;
 };
 
 /// A read-only mapping of a file; unmapped when destroyed. Bytes beyond the file's size when it was mapped must not be
@@ -92,15 +94,24 @@ class FileSystem {
   virtual Result<void> sync_directory(const std::string& path) = 0;
   /// The free bytes an ordinary user may still take on the file system that holds `path`.
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
+  /// Which file system holds `path`. Where nobody can say, one that is not known.
+  virtual Result<FileSystemType> type_of(const std::string& path);
 };
 
-/// The real one. Stateless; lives for ever.
+/// The real one. Stateless; lives for ever. What it makes fits its directory: in one that a group shares (setgid and
+/// writable for it) the group may write to what is made there, whatever the umask; what root makes in the directory of
+/// somebody else belongs to that user.
 FileSystem& posix_file_system();
 
 /// Whole small file (at most `max_bytes`, else Code::invalid).
 Result<Bytes> read_file(FileSystem& fs, const std::string& path, std::uint64_t max_bytes);
 /// Temporary beside it, flush, rename over `path`, flush the directory: old or new content after a crash, never a mix.
 Result<void> write_file_durably(FileSystem& fs, const std::string& path, ByteView content);
+/// Whether this is the name of such a temporary. One that is found outside of such a call was left by a process that
+/// was killed.
+bool is_durable_temporary(std::string_view name);
+/// Removes temporaries in `directory` that nobody has written to for a day: what killed processes left.
+void remove_old_durable_temporaries(FileSystem& fs, const std::string& directory, std::int64_t now_ns);
 
 /// "a/b" + "c" -> "a/b/c".
 std::string join_path(std::string_view directory, std::string_view name);

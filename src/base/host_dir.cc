@@ -74,7 +74,8 @@ FileStatus status_from_stat(const struct stat& status) {
           .inode = status.st_ino,
           .mtime_ns = to_ns(status.st_mtim),
           .ctime_ns = to_ns(status.st_ctim),
-          .links = status.st_nlink};
+          .links = status.st_nlink,
+          .gid = status.st_gid};
 }
 
 Result<std::vector<DirectoryEntry>> list_directory(int fd, std::string_view path) {

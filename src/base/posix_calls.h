@@ -20,6 +20,11 @@ auto retry_eintr(Call call) {
   }
 }
 
+/// For what was just made at `path`, by its descriptor: in a directory that a group shares (setgid and writable for it)
+/// the group gets the owner's rights, whatever the umask; what root made in the directory of somebody else becomes
+/// theirs. Best effort: what was made works for whoever made it in any case.
+void fit_into_directory(int fd, const std::string& path);
+
 FileStatus status_from_stat(const struct stat& status);
 FileKind kind_from_mode(mode_t mode);
 /// Of a directory entry; DT_UNKNOWN is FileKind::other.

@@ -170,6 +170,7 @@ class PosixFileSystem final : public FileSystem {
     const bool may_create = (flags & O_CREAT) != 0;
     Fd fd(retry_eintr([&] { return ::open(path.c_str(), flags, 0666); }));
     if (!fd) return system_error(errno, may_create ? "create" : "open", path);
+    if (may_create) fit_into_directory(fd.get(), path);
     return std::unique_ptr<File>(std::make_unique<PosixFile>(std::move(fd), path));
   }
 
@@ -181,6 +182,7 @@ class PosixFileSystem final : public FileSystem {
 
   Result<void> make_directory(const std::string& path) override {
     if (::mkdir(path.c_str(), 0777) != 0) return system_error(errno, "make directory", path);
+    if (const auto made = open_directory(path)) fit_into_directory(made->get(), path);
     return {};
   }
 
@@ -221,6 +223,8 @@ class PosixFileSystem final : public FileSystem {
     return static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
   }
 
+  Result<FileSystemType> type_of(const std::string& path) override { return file_system_type(path); }
+
  private:
   static Result<Fd> open_directory(const std::string& path) {
     Fd fd(retry_eintr([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
@@ -232,6 +236,21 @@ class PosixFileSystem final : public FileSystem {
 constinit Immortal<PosixFileSystem> the_file_system;
 
 }  // namespace
+
+void fit_into_directory(int fd, const std::string& path) {
+  struct stat directory{};
+  struct stat made{};
+  if (::stat(parent_path(path).c_str(), &directory) != 0) return;
+  constexpr mode_t kShared = S_ISGID | S_IWGRP;
+  const bool shared = (directory.st_mode & kShared) == kShared;
+  const bool of_another = directory.st_uid != 0 && ::geteuid() == 0;
+  if ((!shared && !of_another) || ::fstat(fd, &made) != 0) return;
+  if (of_another && made.st_uid == 0) (void)::fchown(fd, directory.st_uid, directory.st_gid);
+  if (shared && (made.st_uid == ::geteuid() || of_another)) {
+    const mode_t wanted = (made.st_mode & 07777) | ((made.st_mode & S_IRWXU) >> 3);
+    if (wanted != (made.st_mode & 07777)) (void)::fchmod(fd, wanted);
+  }
+}
 
 FileSystem& posix_file_system() { return the_file_system.value; }
 

@@ -27,6 +27,7 @@ class PrivateControl final : public SharedControl {
     return {};
   }
   Result<OwnerToken> token() override { return kToken; }
+  bool is_shared() const override { return false; }
   bool alive(OwnerToken token) override { return token == kToken; }
   std::uint32_t process_of(OwnerToken token) override {
     return token == kToken ? static_cast<std::uint32_t>(::getpid()) : 0;

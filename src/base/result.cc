@@ -96,6 +96,7 @@ Code code_of_errno(int errnum) {
   switch (errnum) {
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
       return Code::no_space;
     case EACCES:
     case EPERM:
@@ -108,6 +109,37 @@ Code code_of_errno(int errnum) {
       return Code::exists;
     default:
       return Code::io;
+  }
+}
+
+/// What helps whatever was being done.
+std::string_view hint_of_errno(int errnum) {
+  switch (errnum) {
+    case ENOSPC:
+      return "free some space, then try again";
+    case EDQUOT:
+      return "your quota is used up: free some space of your own, then try again";
+    case EFBIG:
+      return "this is above the limit on the size of files: raise it (`ulimit -f`), then try again";
+    case EMFILE:
+      return "this is the limit on open files of one process: raise it (`ulimit -n`), then try again";
+    case ENFILE:
+      return "the machine has no more open files to give: end some programs, then try again";
+    case ENOMEM:
+      return "free some memory, or raise the limit (`ulimit -v`), then try again";
+    case EROFS:
+      return "the file system is mounted read-only";
+    case EACCES:
+    case EPERM:
+      return "look whose it is, and who may use it (`ls -ld`)";
+    case EIO:
+      return "the disk reports an error: look at the system's log (`dmesg`), and make a copy of what can be read";
+    case ESTALE:
+      return "the file system's server no longer knows this file";
+    case ENAMETOOLONG:
+      return "choose a shorter name, or a directory nearer to the root";
+    default:
+      return {};
   }
 }
 
@@ -130,7 +162,10 @@ Error system_error(int errnum, std::string_view operation, std::string_view obje
   } else {
     message += "error " + std::to_string(errnum);
   }
-  Error error{.code = code_of_errno(errnum), .message = std::move(message), .sys_errno = errnum};
+  Error error{.code = code_of_errno(errnum),
+              .message = std::move(message),
+              .hint = std::string(hint_of_errno(errnum)),
+              .sys_errno = errnum};
   if (!object.empty()) error.details.emplace_back("path", object);
   return error;
 }

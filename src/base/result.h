@@ -28,7 +28,7 @@ enum class Code : std::uint8_t {
   store_failed,  ///< a write or flush failed; nothing is accepted before recovery (5)
   unsupported,   ///< a feature or format this binary does not know (3)
   io,            ///< the system refused a call (3)
-  no_space,      ///< ENOSPC, EDQUOT (3)
+  no_space,      ///< ENOSPC, EDQUOT, EFBIG; no memory (3)
   permission,    ///< EACCES, EPERM, EROFS (3)
   peer,          ///< another store, a helper or a transport (6)
   interrupted,   ///< by a signal (3)
@@ -62,8 +62,8 @@ struct [[nodiscard]] Error {
 };
 
 Error make_error(Code code, std::string message, std::string hint = {});
-/// Error for a failed system call; code from errno. `operation` is a verb phrase ("open", "rename to x"), `object` a
-/// path.
+/// Error for a failed system call; code from errno, and a hint where errno says what would help. `operation` is a verb
+/// phrase ("open", "rename to x"), `object` a path.
 Error system_error(int errnum, std::string_view operation, std::string_view object);
 Error damaged(std::string message, std::string hint = {});
 

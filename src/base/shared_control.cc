@@ -13,6 +13,9 @@
 #include <ctime>
 #include <mutex>
 
+#include "base/host_dir.h"
+#include "base/posix_calls.h"
+
 namespace weft {
 namespace {
 
@@ -40,6 +43,8 @@ static_assert(kBaseOffset % 4096 == 0);
 // Lock bytes lie far behind the content, so that no lock ever covers data.
 constexpr off_t kCreateByte = off_t{1} << 40;
 constexpr off_t kSlotByte = kCreateByte + 1;
+/// Of the presence file (SC4).
+constexpr off_t kPresenceByte = kCreateByte;
 
 constexpr std::uint32_t kGenerationBits = 18;
 constexpr std::uint32_t kGenerationMask = (1u << kGenerationBits) - 1;
@@ -78,13 +83,13 @@ Result<void> read_boot_id(char (&out)[40]) {
 
 class MappedControl final : public SharedControl {
  public:
-  MappedControl(int fd, std::byte* memory, std::size_t total, std::string path)
-      : fd_(fd), memory_(memory), total_(total), path_(std::move(path)) {
+  MappedControl(int fd, std::byte* memory, std::size_t total, const SharedControlOptions& options)
+      : fd_(fd), memory_(memory), total_(total), path_(options.path), presence_path_(options.presence) {
     base_ = memory_ + kBaseOffset;
     size_ = total_ - kBaseOffset;
   }
   ~MappedControl() override {
-    if (token_ != 0) {
+    if (token_ != 0 && process_ == getpid()) {
       SlotWord& word = slots()[slot_of(token_)];
       // Even generation: free for the next one without asking the kernel. The lock goes with the descriptor.
       const std::uint64_t value = word.load();
@@ -92,6 +97,7 @@ class MappedControl final : public SharedControl {
     }
     munmap(memory_, total_);
     close(fd_);
+    if (presence_ >= 0) close(presence_);
   }
 
   void wait(Word& word, std::uint32_t expected, std::int64_t timeout_ns) override {
@@ -116,7 +122,9 @@ class MappedControl final : public SharedControl {
 
   Result<OwnerToken> token() override {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (token_ != 0) return token_;
+    if (token_ != 0 && process_ == getpid()) return token_;
+    if (token_ != 0) WEFT_DO(leave_parent());
+    WEFT_DO(be_present());
     const std::uint32_t start = header()->next_slot.fetch_add(1, std::memory_order_relaxed);
     // First pass: slots that were given back. Second: slots whose holder died without a word.
     for (const bool also_dead : {false, true}) {
@@ -133,15 +141,14 @@ class MappedControl final : public SharedControl {
         // since.
         if (!current()) {
           lock_call(fd_, F_OFD_SETLK, F_UNLCK, kSlotByte + slot, 1);
-          return make_error(Code::busy,
-                            "the store was repaired, or opened by another version of weft, since this began",
-                            "run the command again");
+          return no_longer_here();
         }
         value = word.load();
         std::uint64_t generation = (value >> 32) + 1;
         if ((generation & 1) == 0) ++generation;
         word.store((generation << 32) | static_cast<std::uint32_t>(getpid()));
         token_ = make_token(slot, static_cast<std::uint32_t>(generation));
+        process_ = getpid();
         return token_;
       }
     }
@@ -164,15 +171,48 @@ class MappedControl final : public SharedControl {
     return static_cast<std::uint32_t>(slots()[slot_of(token)].load());
   }
 
-  Header* header() const { return reinterpret_cast<Header*>(memory_); }
-
- private:
-  /// Whether the path still names this block's file.
-  bool current() const {
+  bool current() const override {
     struct stat mine{};
     struct stat named{};
     return fstat(fd_, &mine) == 0 && stat(path_.c_str(), &named) == 0 && mine.st_ino == named.st_ino &&
            mine.st_dev == named.st_dev;
+  }
+
+  Header* header() const { return reinterpret_cast<Header*>(memory_); }
+
+ private:
+  static Error no_longer_here() {
+    return make_error(Code::busy,
+                      "the store was repaired, moved, or opened by another version of weft since this began",
+                      "run the command again");
+  }
+  /// A forked child shares its parent's locks: it opens files of its own and lets go of the others.
+  Result<void> leave_parent() {
+    const int own = open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (own < 0) return errno == ENOENT ? no_longer_here() : system_error(errno, "open", path_);
+    struct stat mine{};
+    struct stat named{};
+    if (fstat(fd_, &mine) != 0 || fstat(own, &named) != 0 || mine.st_ino != named.st_ino ||
+        mine.st_dev != named.st_dev) {
+      close(own);
+      return no_longer_here();
+    }
+    close(std::exchange(fd_, own));
+    if (presence_ >= 0) close(std::exchange(presence_, -1));
+    token_ = 0;
+    return {};
+  }
+  /// SC4. Waits for whoever makes a block at this moment: then this one is no longer current.
+  Result<void> be_present() {
+    if (presence_ >= 0 || presence_path_.empty()) return {};
+    presence_ = open(presence_path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (presence_ < 0) return errno == ENOENT ? no_longer_here() : system_error(errno, "open", presence_path_);
+    if (lock_call(presence_, F_OFD_SETLKW, F_RDLCK, kPresenceByte, 1) != 0) {
+      const int error = errno;
+      close(std::exchange(presence_, -1));
+      return system_error(error, "lock", presence_path_);
+    }
+    return {};
   }
   SlotWord* slots() const { return reinterpret_cast<SlotWord*>(memory_ + kSlotsOffset); }
 
@@ -180,7 +220,10 @@ class MappedControl final : public SharedControl {
   std::byte* memory_;
   std::size_t total_;
   std::string path_;
+  std::string presence_path_;
   std::mutex mutex_;
+  int presence_ = -1;
+  pid_t process_ = 0;  // whose token_ is
   OwnerToken token_ = 0;
 };
 
@@ -195,16 +238,28 @@ struct OpenFile {
 Result<void> open_file(const std::string& path, int flags, OpenFile& file) {
   file.fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
   if (file.fd < 0) return system_error(errno, "open", path);
+  if ((flags & O_CREAT) != 0) fit_into_directory(file.fd, path);
   if (fstat(file.fd, &file.status) != 0) return system_error(errno, "stat", path);
   return {};
+}
+
+/// SC4: nobody goes by a block that was deleted, and nobody can begin to while `file` is open.
+Result<void> be_alone(const std::string& presence, OpenFile& file) {
+  if (presence.empty()) return {};
+  WEFT_DO(open_file(presence, 0, file));
+  if (lock_call(file.fd, F_OFD_SETLK, F_WRLCK, kPresenceByte, 1) == 0) return {};
+  if (errno != EAGAIN && errno != EACCES) return system_error(errno, "lock", presence);
+  return make_error(Code::busy,
+                    "the store's control block is gone or no longer fits, and other processes still work by the one "
+                    "they have",
+                    "wait for them to end, then try again; `weft doctor` lists them");
 }
 
 Result<std::unique_ptr<MappedControl>> map_file(OpenFile& file, const SharedControlOptions& options) {
   const std::size_t total = kBaseOffset + options.size;
   void* memory = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
   if (memory == MAP_FAILED) return system_error(errno, "map", options.path);
-  return std::make_unique<MappedControl>(std::exchange(file.fd, -1), static_cast<std::byte*>(memory), total,
-                                         options.path);
+  return std::make_unique<MappedControl>(std::exchange(file.fd, -1), static_cast<std::byte*>(memory), total, options);
 }
 
 bool usable(const Header& header, const OpenFile& file, const SharedControlOptions& options,
@@ -227,7 +282,7 @@ void futex_wake(SharedControl::Word& word, int count) {
   syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, count, nullptr, nullptr, 0);
 }
 
-Result<void> retire_mapped_control(const std::string& path) {
+Result<void> retire_mapped_control(const std::string& path, const std::string& presence) {
   OpenFile file;
   if (auto opened = open_file(path, 0, file); !opened) {
     if (opened.error().code == Code::not_found) return {};
@@ -238,6 +293,8 @@ Result<void> retire_mapped_control(const std::string& path) {
     return make_error(Code::busy, "other processes have the store open (" + path + ")",
                       "wait for them to end, then try again");
   }
+  OpenFile alone;
+  WEFT_DO(be_alone(presence, alone));
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return system_error(errno, "remove", path);
   return {};
 }
@@ -284,13 +341,16 @@ Result<std::unique_ptr<SharedControl>> open_mapped_control(const SharedControlOp
                         "the store's control block " + options.path + " is in use by another version of weft",
                         "wait for those processes to end, then try again");
     }
+    OpenFile alone;
+    WEFT_DO(be_alone(options.presence, alone));
     // A new file, not the old one emptied: somebody may still have the old one mapped, and cutting it would kill them.
     const std::string fresh_path = options.path + ".new";
     unlink(fresh_path.c_str());
     OpenFile fresh;
     WEFT_DO(open_file(fresh_path, O_CREAT | O_EXCL, fresh));
-    if (ftruncate(fresh.fd, static_cast<off_t>(total)) != 0) return system_error(errno, "size", fresh_path);
-    if (const int error = posix_fallocate(fresh.fd, 0, static_cast<off_t>(kBaseOffset)); error != 0) {
+    int error = ftruncate(fresh.fd, static_cast<off_t>(total)) != 0 ? errno : 0;
+    if (error == 0) error = posix_fallocate(fresh.fd, 0, static_cast<off_t>(kBaseOffset));
+    if (error != 0) {
       unlink(fresh_path.c_str());
       return system_error(error, "make room in", fresh_path);
     }
@@ -312,6 +372,56 @@ Result<std::unique_ptr<SharedControl>> open_mapped_control(const SharedControlOp
     return std::unique_ptr<SharedControl>(std::move(control));
   }
   return make_error(Code::busy, "the store's control block " + options.path + " keeps being replaced", "try again");
+}
+
+Result<ControlLook> look_at_mapped_control(const std::string& path, std::size_t base_bytes) {
+  char boot_id[40];
+  WEFT_DO(read_boot_id(boot_id));
+  const Fd fd(retry_eintr([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW); }));
+  if (!fd) return system_error(errno, "open", path);
+  struct stat status{};
+  if (fstat(fd.get(), &status) != 0) return system_error(errno, "stat", path);
+  ControlLook look;
+  look.file_bytes = static_cast<std::uint64_t>(status.st_size);
+  const auto read_all = [&](off_t offset, Bytes& out) -> Result<bool> {
+    std::size_t done = 0;
+    while (done < out.size()) {
+      const ssize_t got = retry_eintr(
+          [&] { return pread(fd.get(), out.data() + done, out.size() - done, offset + static_cast<off_t>(done)); });
+      if (got < 0) return system_error(errno, "read", path);
+      if (got == 0) return false;
+      done += static_cast<std::size_t>(got);
+    }
+    return true;
+  };
+  Bytes head(kBaseOffset, '\0');
+  WEFT_TRY(const bool has_head, read_all(0, head));
+  if (!has_head) return look;
+  const auto number = [&](std::size_t offset, auto& out) { std::memcpy(&out, head.data() + offset, sizeof(out)); };
+  std::uint32_t ready = 0;
+  std::uint64_t device = 0, inode = 0, size = 0;
+  number(offsetof(Header, layout), look.layout);
+  number(offsetof(Header, ready), ready);
+  number(offsetof(Header, device), device);
+  number(offsetof(Header, inode), inode);
+  number(offsetof(Header, size), size);
+  look.whole =
+      std::memcmp(head.data(), kMagic, sizeof(kMagic)) == 0 && ready == 1 && look.file_bytes == kBaseOffset + size;
+  look.of_this_boot = std::memcmp(head.data() + offsetof(Header, boot_id), boot_id, sizeof(boot_id)) == 0;
+  look.of_this_file = device == status.st_dev && inode == status.st_ino;
+  if (!look.whole) return look;
+  for (std::uint32_t slot = 0; slot < SharedControl::kMaxSlots; ++slot) {
+    std::uint64_t value = 0;
+    number(kSlotsOffset + slot * sizeof(SlotWord), value);
+    if (((value >> 32) & 1) == 0) continue;
+    const bool alive = lock_call(fd.get(), F_OFD_GETLK, F_WRLCK, kSlotByte + slot, 1) == 1;
+    look.holders.push_back(
+        {make_token(slot, static_cast<std::uint32_t>(value >> 32)), static_cast<std::uint32_t>(value), alive});
+  }
+  look.base.resize(std::min<std::uint64_t>(base_bytes, size), '\0');
+  WEFT_TRY(const bool has_base, read_all(static_cast<off_t>(kBaseOffset), look.base));
+  if (!has_base) look.base.clear();
+  return look;
 }
 
 }  // namespace weft

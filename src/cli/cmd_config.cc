@@ -77,7 +77,7 @@ Result<int> cmd_config_set(Invocation& invocation) {
   Options options("config set", "Sets a value in your configuration, or in a store's.");
   options.flag("--store", store, "in this store's, for everybody who works in it");
   options.positional("KEY", key, "as `weft config list --all` lists them", true);
-  options.positional("VALUE", value, "the value; for safe.stores added to the list", true);
+  options.positional("VALUE", value, "the value; for lists (safe.stores) added to them", true);
   WEFT_DO(options.parse(invocation));
   if (repo::find_setting(key) == nullptr) return repo::unknown_setting(key);
 

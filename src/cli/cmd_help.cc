@@ -26,7 +26,7 @@ constexpr Section kSections[] = {
     {"bring work together", {"land", "switch", "workspace add", "workspace list", "workspace rm"}},
     {"name versions", {"ref list", "ref set", "ref delete", "ref log"}},
     {"go back", {"undo", "redo", "op log", "op show", "op restore"}},
-    {"care for the store", {"info", "verify", "repair", "gc"}},
+    {"care for the store", {"info", "doctor", "verify", "repair", "gc"}},
 };
 
 const Command* find(std::string_view name) {

@@ -146,7 +146,7 @@ Result<int> cmd_repair(Invocation& invocation) {
   WEFT_TRY(const std::string directory, repo::Repository::find_store(invocation.context));
   Progress progress(invocation, "repair");
   wanted.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
-  const auto hooks = repo::store_hooks();
+  const auto hooks = repo::store_hooks(invocation.context);
   const auto repaired = store::Store::repair(invocation.context.env, directory, wanted, hooks);
   progress.clear();
   if (!repaired) return repaired.error();

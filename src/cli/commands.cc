@@ -38,6 +38,7 @@ namespace weft::cli {
   X("config edit", cmd_config_edit, "open your configuration in your editor")         \
   X("config path", cmd_config_path, "print where your configuration is")              \
   X("verify", cmd_verify, "check the store")                                          \
+  X("doctor", cmd_doctor, "look what is wrong, and say what to do")                   \
   X("repair", cmd_repair, "rebuild what can be rebuilt")                              \
   X("gc", cmd_gc, "drop what nothing needs, and pack the rest")                        \
   X("git import", cmd_git_import, "bring in a git repository's history")              \

@@ -6,7 +6,6 @@
 #include "cli/output.h"
 
 namespace weft::cli {
-namespace {
 
 bool in_path(const Invocation& invocation, std::string_view program) {
   std::string_view path = variable(invocation, "PATH");
@@ -20,8 +19,6 @@ bool in_path(const Invocation& invocation, std::string_view program) {
   }
   return false;
 }
-
-}  // namespace
 
 Result<std::string> editor_command(const Invocation& invocation) {
   const auto given = [](std::string_view text) { return text.find_first_not_of(" \t") != text.npos; };

@@ -7,11 +7,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cli/command.h"
 
 namespace weft::cli {
 
+/// Whether PATH leads to a program of this name.
+bool in_path(const Invocation& invocation, std::string_view program);
 /// usage where there is none; the caller adds what to do without one.
 Result<std::string> editor_command(const Invocation& invocation);
 /// Opens a file in the editor and waits for its end. refused where it failed.

@@ -517,6 +517,28 @@ const std::map<std::string, Scene>& scenes() {
           const auto ran = stage.run({});
           EXPECT_EQ(ran.code, 5);
         }}},
+      {"doctor",
+       {{},
+        false,
+        [](Stage& stage) {
+          // What is this machine's own.
+          stage.transcript.mask("it lies on [^\"\n]*", "it lies on FILESYSTEM");
+          stage.transcript.mask("(commits' flushes take|a flush takes) [^\"\n]*", "$1 TIME");
+          stage.transcript.mask("(any number of|[0-9]+) open files[^\"\n]*", "N open files");
+          stage.transcript.mask("[0-9.]+ (KiB|MiB|GiB|bytes)", "SIZE");
+          stage.transcript.mask("[0-9]+ (object|ref|change|file)(es|s)?", "N $1(s)");
+          stage.machine.clock_.set(std::int64_t{1'780'000'000} * 1'000'000'000);
+          stage.ok({});
+          stage.ok({"-q", "--no-probe"});
+          stage.machine.write("../home/.config/weft/config.toml", "[user]\nnmae = \"x\"\n");
+          std::filesystem::remove_all(stage.machine.dir() / "other");
+          stage.ok({"-q"});
+          stage.ok({"-C", "/"});
+          damage(stage.machine);
+          const auto ran = stage.run({"-q"});
+          EXPECT_EQ(ran.code, 5);
+          stage.fails({"-C", "nowhere"});
+        }}},
       {"gc",
        {{},
         true,

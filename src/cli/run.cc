@@ -282,7 +282,8 @@ int run(const Io& io, const repo::Context& context, std::span<const std::string>
       fail(result.error());
     }
   } catch (const std::bad_alloc&) {
-    fail(make_error(Code::no_space, "out of memory", "nothing that was not reported as done has happened"));
+    fail(make_error(Code::no_space, "out of memory",
+                    "free some, or raise the limit (`ulimit -v`); `weft op log` shows what was recorded"));
   } catch (const std::exception& exception) {
     fail(make_error(Code::internal, std::string("a bug in weft: ") + exception.what(),
                     "nothing that was not reported as done has happened; please report it"));

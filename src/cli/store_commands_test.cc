@@ -254,6 +254,7 @@ TEST(Json, EveryCommandPrintsWhatTheDocumentSays) {
   check("op restore", {"op", "restore", "--all", "--dry-run", oldest_operation(machine)});
   check("info", {"info"});
   check("verify", {"verify", "--deep"});
+  check("doctor", {"doctor"});
   check("repair", {"repair"});
   check("config set", {"config", "set", "user.name", "Ann"});
   check("config list", {"config", "list"});

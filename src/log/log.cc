@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <climits>
+#include <new>
 
 namespace weft::log {
 namespace {
@@ -38,6 +39,19 @@ class HoldStops {
  private:
   sigset_t before_{};
 };
+
+int errno_of(const Error& error) { return error.sys_errno == 0 ? EIO : error.sys_errno; }
+
+/// Does it: 0, or what went wrong, memory running out included.
+template <typename Action>
+int errno_of(const Action& action) {
+  try {
+    const auto done = action();
+    return done ? 0 : errno_of(done.error());
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  }
+}
 
 }  // namespace
 
@@ -212,11 +226,27 @@ ByteView Log::ring_read(std::uint64_t position, std::uint64_t length, Bytes& scr
 Error Log::failure() const {
   const int error = static_cast<int>(state_.failed.load());
   Error result = system_error(error == 0 ? EIO : error, "write", "the log");
+  if (error == ENOMEM) result.code = Code::no_space;
   if (result.code != Code::no_space) result.code = Code::store_failed;
-  result.hint = result.code == Code::no_space
-                    ? "nothing was recorded; free some space and try again"
-                    : "nothing was recorded; check the disk, then try again: the store recovers by itself";
+  if (error == ENOMEM) {
+    result.hint = "nothing was recorded; free some memory and try again";
+  } else if (result.code == Code::no_space) {
+    result.hint.insert(0, "nothing was recorded; ");
+  } else {
+    result.hint = "nothing was recorded; check the disk, then try again: the store recovers by itself";
+  }
   return result;
+}
+
+Result<void> Log::still_here() const {
+  if (control_.current()) return {};
+  return make_error(Code::busy, "the store was moved, removed or repaired while this command had it open",
+                    "nothing was recorded; run the command again where the store is now");
+}
+
+Result<File*> Log::writer(std::uint64_t position) {
+  if (!segments_.has_writer(position)) WEFT_DO(still_here());
+  return segments_.writer(position);
 }
 
 Result<Appended> Log::append(FrameSource& source, const TransactionId& transaction) {
@@ -231,11 +261,9 @@ Result<Appended> Log::append(FrameSource& source, const TransactionId& transacti
     if (state_.failed.load(std::memory_order_acquire) != 0) WEFT_DO(recover_failed(me));
     control_.point("append:before-lock");
     lock_append(append_mutex_, me);
+    SharedUnlock append_lock(append_mutex_);
     control_.point("append:locked");
-    if (state_.failed.load(std::memory_order_relaxed) != 0 || damaged()) {
-      append_mutex_.unlock();
-      continue;
-    }
+    if (state_.failed.load(std::memory_order_relaxed) != 0 || damaged()) continue;
     EnqueuedState state = load_enqueued();
     const std::uint32_t epoch = state_.epoch.load();
     const std::uint64_t durable_position = state_.durable.load()[0];
@@ -243,7 +271,7 @@ Result<Appended> Log::append(FrameSource& source, const TransactionId& transacti
     std::uint64_t judged_at = 0;
     auto sections = source.build(context, judged_at);
     if (!sections) {
-      append_mutex_.unlock();
+      append_lock.now();
       if (judged_at > durable_position) {  // G7
         const std::uint64_t batch = state.batch_count == 0 ? state.batch - 1 : state.batch;
         if (wait_durable(std::min(judged_at, state.position), batch, epoch, me) == Waited::given_up) {
@@ -256,7 +284,7 @@ Result<Appended> Log::append(FrameSource& source, const TransactionId& transacti
     const std::uint64_t length = kFrameHeaderBytes + sections->late.size() + sections->payload.size();
     const std::uint64_t total = padded_length(length);
     if (total > kMaxRingFrame || !fits_segment(state.position, total)) {
-      append_mutex_.unlock();
+      append_lock.now();
       bool again = false;
       judged_at = 0;
       auto appended = append_exclusively(source, transaction, me, again, judged_at);
@@ -266,7 +294,7 @@ Result<Appended> Log::append(FrameSource& source, const TransactionId& transacti
     const std::uint64_t padded_end = align_up(state.position + total, kBatchAlignment);
     if (padded_end - durable_position > kRingBytes) {
       // A full ring: wait for a flush with the lock released.
-      append_mutex_.unlock();
+      append_lock.now();
       control_.point("append:full-ring");
       const std::uint64_t batch = state.batch_count == 0 ? state.batch - 1 : state.batch;
       (void)wait_durable(state.position, batch, epoch, me);
@@ -276,10 +304,7 @@ Result<Appended> Log::append(FrameSource& source, const TransactionId& transacti
     const std::uint64_t ring_need = ring_end < state.position % kRingBytes || ring_end == 0 ? kRingBytes : ring_end;
     if (state_.ring_allocated.load(std::memory_order_relaxed) < ring_need) {
       const std::uint64_t target = std::min(align_up(ring_need, kRingStep), kRingBytes);
-      if (auto ready = control_.ensure_allocated(ring_offset_, target); !ready) {
-        append_mutex_.unlock();
-        return std::move(ready).error();
-      }
+      WEFT_DO(control_.ensure_allocated(ring_offset_, target));
       state_.ring_allocated.store(target, std::memory_order_relaxed);
     }
 
@@ -300,7 +325,12 @@ Result<Appended> Log::append(FrameSource& source, const TransactionId& transacti
     const std::uint64_t payload_position = header.position + kFrameHeaderBytes + sections->late.size();
     ring_write(payload_position, sections->payload);
     ring_zero(header.position + length, total - length);
-    source.placed(header.position, payload_position);
+    try {
+      source.placed(header.position, payload_position);
+    } catch (const std::bad_alloc&) {
+      client_.forget_from(header.position);
+      throw;
+    }
     control_.point("append:placed");
 
     const bool first = state.batch_count == 0;
@@ -313,7 +343,7 @@ Result<Appended> Log::append(FrameSource& source, const TransactionId& transacti
     const std::uint32_t fill_target = state_.fill_target.load(std::memory_order_relaxed);
     const bool filled = fill_target != 0 && state.batch_count >= fill_target;
     control_.point("append:published");
-    append_mutex_.unlock();
+    append_lock.now();
     state_.transactions.fetch_add(1, std::memory_order_relaxed);
 
     if (filled) {
@@ -321,17 +351,22 @@ Result<Appended> Log::append(FrameSource& source, const TransactionId& transacti
       state_.fill.fetch_add(1);
       control_.wake(state_.fill, 1);
     }
-    if (first) {
-      control_.point("append:leading");
-      lead(state.position, me);
+    try {
+      if (first) {
+        control_.point("append:leading");
+        lead(state.position, me);
+      }
+      if (wait_durable(state.position, batch, epoch, me) == Waited::durable) {
+        return Appended{header.position, state.position};
+      }
+      // The store failed meanwhile; perhaps before us, perhaps behind us.
+      WEFT_TRY(const bool there, survived(header.position, state.position, transaction));
+      if (there) return Appended{header.position, state.position};
+      return failure();
+    } catch (const std::bad_alloc&) {  // it is published: others may make it durable
+      return make_error(Code::no_space, "out of memory while this was written",
+                        "`weft op log` shows whether it was recorded");
     }
-    if (wait_durable(state.position, batch, epoch, me) == Waited::durable) {
-      return Appended{header.position, state.position};
-    }
-    // The store failed meanwhile; perhaps before us, perhaps behind us.
-    WEFT_TRY(const bool there, survived(header.position, state.position, transaction));
-    if (there) return Appended{header.position, state.position};
-    return failure();
   }
   return make_error(Code::busy, "the store kept failing and recovering while this was written", "try again");
 }
@@ -419,11 +454,9 @@ void Log::wait_for_fill(bool contended) {
 
 void Log::lead(std::uint64_t position, OwnerToken me) {
   const auto acquired = leader_mutex_.lock(me, notice_);
+  SharedUnlock leader_lock(leader_mutex_);
   control_.point(acquired.from_dead_owner ? "lead:from-dead-owner" : "lead:locked");
-  if (state_.durable.load()[0] >= position || state_.failed.load() != 0) {
-    leader_mutex_.unlock();
-    return;
-  }
+  if (state_.durable.load()[0] >= position || state_.failed.load() != 0) return;
   const HoldStops hold;
   wait_for_fill(acquired.waited);
   lock_append(append_mutex_, me);
@@ -436,7 +469,7 @@ void Log::lead(std::uint64_t position, OwnerToken me) {
   const bool flushed = flush_ring(state, false, me);
   if (flushed) state_.batches.fetch_add(1, std::memory_order_relaxed);
   control_.point("lead:published");
-  leader_mutex_.unlock();
+  leader_lock.now();
   wake_batches(state.batch - 1);
   if (flushed) extend_ahead(me);
 }
@@ -448,8 +481,8 @@ bool Log::flush_ring(const EnqueuedState& closed, bool append_locked, OwnerToken
   const std::size_t count = ring_parts(durable.position, closed.position, parts);
   const bool grows = closed.position > state_.zeroed_end.load(std::memory_order_acquire);
   if (grows) zero_mutex_.lock(me, notice_);
-  auto written = [&]() -> Result<void> {
-    WEFT_TRY(File* const file, segments_.writer(durable.position));
+  const auto write = [&]() -> Result<void> {
+    WEFT_TRY(File* const file, writer(durable.position));
     WEFT_DO(file->write_at(durable.position % segments_.segment_bytes(), std::span<const ByteView>(parts, count)));
     control_.point("lead:written");
     const std::int64_t before = env_.clock.monotonic_ns();
@@ -460,17 +493,18 @@ bool Log::flush_ring(const EnqueuedState& closed, bool append_locked, OwnerToken
         average == 0 ? static_cast<std::uint64_t>(took) : (average * 7 + static_cast<std::uint64_t>(took)) / 8,
         std::memory_order_relaxed);
     return {};
-  }();
+  };
+  const int failed = errno_of(write);
   if (grows) {
-    if (written && !control_.killed()) {
+    if (failed == 0 && !control_.killed()) {
       state_.zeroed_end.store(std::max(state_.zeroed_end.load(), closed.position), std::memory_order_release);
     }
     zero_mutex_.unlock();
   }
-  if (!written) {
+  if (failed != 0) {
     segments_.forget_writers();
     control_.point("lead:failed");
-    fail_batch(written.error(), append_locked, me);
+    fail_batch(failed, append_locked, me);
     return false;
   }
   control_.point("lead:flushed");
@@ -479,18 +513,26 @@ bool Log::flush_ring(const EnqueuedState& closed, bool append_locked, OwnerToken
   state_.bytes_written.fetch_add(closed.position - durable.position, std::memory_order_relaxed);
 
   // Frames lie one behind the other; behind a batch closed by a leader that died, zeros up to the boundary.
-  Bytes header_scratch;
-  Bytes late_scratch;
-  for (std::uint64_t at = durable.position; at + kFrameHeaderBytes <= closed.position;) {
-    const auto header = parse_header(ring_read(at, kFrameHeaderBytes, header_scratch), at);
-    if (!header) {
-      const std::uint64_t boundary = align_up(at + 1, kBatchAlignment);
-      at = boundary;
-      continue;
+  const auto tell = [&]() -> Result<void> {
+    Bytes header_scratch;
+    Bytes late_scratch;
+    for (std::uint64_t at = durable.position; at + kFrameHeaderBytes <= closed.position;) {
+      const auto header = parse_header(ring_read(at, kFrameHeaderBytes, header_scratch), at);
+      if (!header) {
+        const std::uint64_t boundary = align_up(at + 1, kBatchAlignment);
+        at = boundary;
+        continue;
+      }
+      client_.frame_durable(*header, ring_read(at + kFrameHeaderBytes, header->late_length, late_scratch),
+                            durable.position);
+      at += padded_length(header->length);
     }
-    client_.frame_durable(*header, ring_read(at + kFrameHeaderBytes, header->late_length, late_scratch),
-                          durable.position);
-    at += padded_length(header->length);
+    return {};
+  };
+  if (const int untold = errno_of(tell); untold != 0) {  // flushed, but known to nobody: a recovery clears it
+    segments_.forget_writers();
+    fail_batch(untold, append_locked, me);
+    return false;
   }
   control_.point("lead:indexed");
   publish_durable(DurableState{closed.position, closed.chain, closed.client});
@@ -518,10 +560,10 @@ void Log::give_up_enqueued(const DurableState& durable) {
   publish_enqueued(state);
 }
 
-void Log::fail_batch(const Error& error, bool append_locked, OwnerToken me) {
+void Log::fail_batch(int errnum, bool append_locked, OwnerToken me) {
   if (!append_locked) lock_append(append_mutex_, me);
   if (!control_.killed()) {
-    state_.failed.store(static_cast<std::uint32_t>(error.sys_errno == 0 ? EIO : error.sys_errno));
+    state_.failed.store(static_cast<std::uint32_t>(errnum));
     control_.point("fail:marked");
     const DurableState durable = this->durable();
     give_up_enqueued(durable);
@@ -536,15 +578,19 @@ void Log::fail_batch(const Error& error, bool append_locked, OwnerToken me) {
 
 Result<void> Log::recover_failed(OwnerToken me) {
   leader_mutex_.lock(me, notice_);
+  const SharedUnlock leader_lock(leader_mutex_);
   lock_append(append_mutex_, me);
+  const SharedUnlock append_lock(append_mutex_);
   Result<void> result;
   if (state_.failed.load() != 0) {
     // Whoever failed may have died before it had reset everything: do it again.
     const DurableState durable = this->durable();
     give_up_enqueued(durable);
     zero_mutex_.lock(me, notice_);
+    const SharedUnlock zero_lock(zero_mutex_);
     segments_.forget_mappings();  // handles that met a failed flush are dead
-    result = segments_.clear_behind(durable.position, kMaxFrameBytes);
+    result = still_here();
+    if (result) result = segments_.clear_behind(durable.position, kMaxFrameBytes);
     if (result) {
       const auto size = segments_.file_size(durable.position);
       const std::uint64_t start = segments_.segment_start(durable.position);
@@ -553,10 +599,7 @@ Result<void> Log::recover_failed(OwnerToken me) {
       state_.failed.store(0);
       control_.point("recover:done");
     }
-    zero_mutex_.unlock();
   }
-  append_mutex_.unlock();
-  leader_mutex_.unlock();
   if (!result) {
     Error error = failure();
     error.message += fmt::format(" (and recovery failed: {})", result.error().message);
@@ -569,7 +612,9 @@ Result<void> Log::roll_segment(OwnerToken me) {
   const DurableState durable = this->durable();
   const std::uint64_t start = segments_.segment_end(durable.position == 0 ? 0 : durable.position - 1);
   zero_mutex_.lock(me, notice_);  // somebody may be preparing that segment right now
-  Result<void> created;
+  SharedUnlock zero_lock(zero_mutex_);
+  Result<void> created = still_here();
+  if (!created) return created;
   if (state_.next_segment.load() == start) {
     state_.zeroed_end.store(state_.next_zeroed.load());
   } else {
@@ -582,7 +627,7 @@ Result<void> Log::roll_segment(OwnerToken me) {
     }
   }
   if (created) state_.next_segment.store(0);
-  zero_mutex_.unlock();
+  zero_lock.now();
   if (!created) return created;
   EnqueuedState enqueued = load_enqueued();
   enqueued.position = start;
@@ -595,23 +640,36 @@ Result<void> Log::roll_segment(OwnerToken me) {
 
 Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionId& transaction, OwnerToken me,
                                          bool& again, std::uint64_t& judged_at) {
-  leader_mutex_.lock(me, notice_);
-  const HoldStops hold;
-  lock_append(append_mutex_, me);
   std::uint64_t wake_through = 0;
-  const auto unlock = [&] {
-    append_mutex_.unlock();
-    leader_mutex_.unlock();
-    if (wake_through != 0) wake_batches(wake_through);
-  };
-  const auto fail = [&](const Error& error) {
-    fail_batch(error, true, me);
-    Error told = failure();
-    unlock();
-    return told;
+  bool extend = false;
+  auto appended = [&]() -> Result<Appended> {
+    leader_mutex_.lock(me, notice_);
+    const SharedUnlock leader_lock(leader_mutex_);
+    const HoldStops hold;
+    lock_append(append_mutex_, me);
+    const SharedUnlock append_lock(append_mutex_);
+    try {
+      return append_with_locks(source, transaction, me, again, judged_at, wake_through, extend);
+    } catch (const std::bad_alloc&) {
+      // Perhaps before the frame was written, perhaps behind its flush: whatever is there is cleared.
+      segments_.forget_writers();
+      fail_batch(ENOMEM, true, me);
+      return failure();
+    }
+  }();
+  if (wake_through != 0) wake_batches(wake_through);
+  if (extend) extend_ahead(me);
+  return appended;
+}
+
+Result<Appended> Log::append_with_locks(FrameSource& source, const TransactionId& transaction, OwnerToken me,
+                                        bool& again, std::uint64_t& judged_at, std::uint64_t& wake_through,
+                                        bool& extend) {
+  const auto fail = [&](int errnum) {
+    fail_batch(errnum, true, me);
+    return failure();
   };
   if (state_.failed.load() != 0) {
-    unlock();
     again = true;
     return Appended{};
   }
@@ -620,31 +678,26 @@ Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionI
     state = close_batch(state);
     wake_through = state.batch - 1;
     // With the append lock held: nobody may slip in between what is before this frame and the frame.
-    if (!flush_ring(state, true, me)) {
-      unlock();
-      return failure();
-    }
+    if (!flush_ring(state, true, me)) return failure();
   }
   control_.point("exclusive:drained");
 
   Context context(*this, state, state.position);
   auto sections = source.build(context, judged_at);
-  if (!sections) {
-    unlock();
-    return std::move(sections).error();
-  }
+  if (!sections) return std::move(sections).error();
   const std::uint64_t length = kFrameHeaderBytes + sections->late.size() + sections->payload.size();
   const std::uint64_t total = align_up(length, kBatchAlignment);
   if (total > segments_.segment_bytes() || length > kMaxFrameBytes) {
-    unlock();
     return make_error(Code::invalid, fmt::format("a transaction of {} bytes does not fit into one frame", length),
                       "record fewer paths at once");
   }
   if (!fits_segment(state.position, total)) {
-    if (auto rolled = roll_segment(me); !rolled) return fail(rolled.error());
+    if (auto rolled = roll_segment(me); !rolled) {
+      if (rolled.error().code == Code::busy) return std::move(rolled).error();  // nothing was touched
+      return fail(errno_of(rolled.error()));
+    }
     control_.point("exclusive:rolled");
     // Positions changed: judge again, for links in the sections may depend on them.
-    unlock();
     again = true;
     return Appended{};
   }
@@ -663,10 +716,11 @@ Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionI
   const Bytes padding(total - length, '\0');
   const ByteView parts[] = {ByteView(header_bytes, sizeof(header_bytes)), sections->late, sections->payload, padding};
   zero_mutex_.lock(me, notice_);
+  SharedUnlock zero_lock(zero_mutex_);
   std::uint64_t zeroed = header.position + total;
   const bool grows = zeroed > state_.zeroed_end.load();
-  const auto written = [&]() -> Result<void> {
-    WEFT_TRY(File* const file, segments_.writer(header.position));
+  const auto write = [&]() -> Result<void> {
+    WEFT_TRY(File* const file, writer(header.position));
     WEFT_DO(file->write_at(header.position % segments_.segment_bytes(), parts));
     control_.point("exclusive:written");
     if (grows) {
@@ -676,15 +730,16 @@ Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionI
       if (ahead > zeroed && segments_.write_zeros(zeroed, ahead, false)) zeroed = ahead;
     }
     return file->sync();
-  }();
-  if (written && !control_.killed()) {
+  };
+  const int failed = errno_of(write);
+  if (failed == 0 && !control_.killed()) {
     state_.zeroed_end.store(std::max(state_.zeroed_end.load(), zeroed));
     state_.zero_bytes.fetch_add(zeroed - (header.position + total), std::memory_order_relaxed);
   }
-  zero_mutex_.unlock();
-  if (!written) {
+  zero_lock.now();
+  if (failed != 0) {
     segments_.forget_writers();
-    return fail(written.error());
+    return fail(failed);
   }
   state_.transactions.fetch_add(1, std::memory_order_relaxed);
   state_.batches.fetch_add(1, std::memory_order_relaxed);
@@ -704,9 +759,8 @@ Result<Appended> Log::append_exclusively(FrameSource& source, const TransactionI
   publish_durable(DurableState{state.position, state.chain, state.client});
   control_.point("exclusive:durable");
   publish_enqueued(state);
-  unlock();
   // What grew has its zeros; whoever leads a batch into them writes more. At a segment's end the next one is due.
-  if (!grows || zeroed == segments_.segment_end(header.position)) extend_ahead(me);
+  extend = !grows || zeroed == segments_.segment_end(header.position);
   return Appended{header.position, state.position};
 }
 
@@ -721,17 +775,26 @@ void Log::extend_ahead(OwnerToken me) {
   if (!prepare_next && (segment_full || zeroed > durable_position + step / 2)) return;
   SharedMutex::Acquired acquired;
   if (!zero_mutex_.try_lock(me, acquired)) return;
+  const SharedUnlock zero_lock(zero_mutex_);
+  // Nobody waits for this, and a failure here is nobody's failure yet.
+  (void)errno_of([&]() -> Result<void> {
+    prepare(durable_position, step, segment_stop, prepare_next);
+    return {};
+  });
+}
+
+void Log::prepare(std::uint64_t durable_position, std::uint64_t step, std::uint64_t segment_stop, bool prepare_next) {
   control_.point("extend:locked");
+  if (!control_.current()) return;
   const std::uint64_t from = state_.zeroed_end.load();
   if (prepare_next) {
     if (state_.next_segment.load() != segment_stop &&
         segments_.segment_start(from - 1) + segments_.segment_bytes() == segment_stop) {
       prepare_segment(segment_stop, std::min(step, segments_.segment_bytes()));
     }
-    zero_mutex_.unlock();
     return;
   }
-  // Without room, smaller steps down to one batch; a failure here is nobody's failure yet.
+  // Without room, smaller steps down to one batch.
   for (std::uint64_t size = step; size >= kBatchAlignment; size /= 2) {
     const std::uint64_t to = std::min(from + size, segment_stop);
     if (from >= to || segments_.segment_start(from) != segments_.segment_start(durable_position)) break;
@@ -746,7 +809,6 @@ void Log::extend_ahead(OwnerToken me) {
     }
     if (filled.error().code != Code::no_space) break;
   }
-  zero_mutex_.unlock();
 }
 
 void Log::prepare_segment(std::uint64_t start, std::uint64_t zeros) {
@@ -760,18 +822,23 @@ void Log::prepare_segment(std::uint64_t start, std::uint64_t zeros) {
 Result<Log::SegmentStart> Log::begin_segment() {
   WEFT_TRY(const OwnerToken me, token());
   // Ahead of the locks, or writers would wait for the making of a file.
-  zero_mutex_.lock(me, notice_);
-  const std::uint64_t stands = this->durable().position;
-  const std::uint64_t next = segments_.segment_end(stands == 0 ? 0 : stands - 1);
-  if (stands != next && state_.next_segment.load() != next) {
-    prepare_segment(next, std::min(kFirstZeroStep, segments_.segment_bytes()));
+  WEFT_DO(still_here());
+  {
+    zero_mutex_.lock(me, notice_);
+    const SharedUnlock zero_lock(zero_mutex_);
+    const std::uint64_t stands = this->durable().position;
+    const std::uint64_t next = segments_.segment_end(stands == 0 ? 0 : stands - 1);
+    if (stands != next && state_.next_segment.load() != next) {
+      prepare_segment(next, std::min(kFirstZeroStep, segments_.segment_bytes()));
+    }
   }
-  zero_mutex_.unlock();
   control_.point("segment:prepared");
 
   leader_mutex_.lock(me, notice_);
+  SharedUnlock leader_lock(leader_mutex_);
   const HoldStops hold;
   lock_append(append_mutex_, me);
+  SharedUnlock append_lock(append_mutex_);
   const std::int64_t locked_ns = env_.clock.monotonic_ns();
   std::uint64_t wake_through = 0;
   auto begun = [&]() -> Result<DurableState> {
@@ -790,10 +857,10 @@ Result<Log::SegmentStart> Log::begin_segment() {
     }
     return this->durable();
   }();
-  append_mutex_.unlock();
+  append_lock.now();
   SegmentStart start;
   start.held_ns = env_.clock.monotonic_ns() - locked_ns;
-  leader_mutex_.unlock();
+  leader_lock.now();
   if (wake_through != 0) wake_batches(wake_through);
   if (!begun) return std::move(begun).error();
   start.state = *begun;
@@ -815,17 +882,18 @@ Result<void> Log::flush_to(std::uint64_t position) {
 Result<void> Log::with_append_lock(const std::function<Result<void>(AppendContext&)>& action) {
   WEFT_TRY(const OwnerToken me, token());
   lock_append(append_mutex_, me);
+  const SharedUnlock append_lock(append_mutex_);
   EnqueuedState state = load_enqueued();
   Context context(*this, state, state_.durable.load()[0]);
-  auto result = action(context);
-  append_mutex_.unlock();
-  return result;
+  return action(context);
 }
 
 Result<void> Log::declare_damaged(const std::function<Result<std::pair<LogPoint, ClientWords>>()>& recover) {
   WEFT_TRY(const OwnerToken me, token());
   leader_mutex_.lock(me, notice_);
+  const SharedUnlock leader_lock(leader_mutex_);
   lock_append(append_mutex_, me);
+  const SharedUnlock append_lock(append_mutex_);
   Result<void> result;
   if (!damaged()) {
     segments_.forget_mappings();
@@ -843,8 +911,6 @@ Result<void> Log::declare_damaged(const std::function<Result<std::pair<LogPoint,
       result = std::move(recovered).error();
     }
   }
-  append_mutex_.unlock();
-  leader_mutex_.unlock();
   return result;
 }
 

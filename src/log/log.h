@@ -10,7 +10,8 @@
 //   G4  Frames are ordered as their writers got the append lock.
 //   G5  A lone writer never waits for others to join its batch.
 //   G6  A failed write or flush fails every frame enqueued from there on, resets the enqueued to the durable state, and
-//       stops everybody until a recovery has cleared what may have reached the disk.
+//       stops everybody until a recovery has cleared what may have reached the disk. So does memory that runs out
+//       between a frame's publication and its batch's: no exception takes a lock along or leaves half a batch.
 //   G7  A refusal is told only once the state it was judged against is durable.
 // Lock order: leader, append, zero. No lock is held while waiting for another process's flush.
 // Threading: any thread; each call stands for itself.
@@ -153,7 +154,12 @@ class Log {
   bool fits_segment(std::uint64_t position, std::uint64_t length) const;
   EnqueuedState close_batch(EnqueuedState state);
   void wait_for_fill(bool contended);
-  void fail_batch(const Error& error, bool append_locked, OwnerToken token);
+  void fail_batch(int errnum, bool append_locked, OwnerToken token);
+  Result<Appended> append_with_locks(FrameSource& source, const TransactionId& transaction, OwnerToken token,
+                                     bool& again, std::uint64_t& judged_at, std::uint64_t& wake_through, bool& extend);
+  /// Where files are made by name: the store at that name must still be this one.
+  Result<void> still_here() const;
+  Result<File*> writer(std::uint64_t position);
   void wake_batches(std::uint64_t through);
   Result<void> recover_failed(OwnerToken token);
   /// Leader and append lock held, nothing enqueued that is not durable. Goes on in the next segment.
@@ -161,6 +167,8 @@ class Log {
   void extend_ahead(OwnerToken token);
   /// Zero lock held. Makes the segment that begins at `start` ready; a failure is nobody's yet.
   void prepare_segment(std::uint64_t start, std::uint64_t zeros);
+  /// Zero lock held: zeros ahead of need, or the next segment.
+  void prepare(std::uint64_t durable_position, std::uint64_t step, std::uint64_t segment_stop, bool prepare_next);
   Result<bool> survived(std::uint64_t position, std::uint64_t end, const TransactionId& transaction);
   Error failure() const;
 

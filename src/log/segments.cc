@@ -125,6 +125,11 @@ Result<ByteView> Segments::view_rest(std::uint64_t position, std::shared_ptr<Map
   return keep->bytes().substr(offset, size - offset);
 }
 
+bool Segments::has_writer(std::uint64_t position) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return writers_.contains(segment_start(position));
+}
+
 Result<File*> Segments::writer(std::uint64_t position) {
   const std::uint64_t start = segment_start(position);
   const std::lock_guard<std::mutex> guard(mutex_);

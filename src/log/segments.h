@@ -61,6 +61,8 @@ class Segments {
 
   /// The segment's file, opened for writing and kept.
   Result<File*> writer(std::uint64_t position);
+  /// Whether it is open already; else its name decides which file writer() opens.
+  bool has_writer(std::uint64_t position) const;
   /// Zeros over [from, to) of one segment, through a handle of its own: a failure here spoils no writer's. Not flushed:
   /// by whoever flushes that segment next.
   Result<void> write_zeros(std::uint64_t from, std::uint64_t to, bool flushed = true);
@@ -120,7 +122,7 @@ class Segments {
   std::string directory_;
   std::uint64_t segment_bytes_;
   std::atomic<std::uint64_t> generation_ = 0;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::uint64_t, Mapped> mappings_;  // by segment start
   std::map<std::uint64_t, std::unique_ptr<File>>
       writers_;  // by segment start; at most the current one and the one before

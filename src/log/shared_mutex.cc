@@ -1,5 +1,7 @@
 #include "log/shared_mutex.h"
 
+#include <new>
+
 namespace weft::log {
 namespace {
 constexpr std::uint32_t kWaiters = 1;
@@ -40,7 +42,10 @@ SharedMutex::Acquired SharedMutex::lock(OwnerToken token, const std::function<vo
     }
     if (notice && now - started >= kWaitNoticeNs) {
       started = now;
-      notice(control_.process_of(owner));
+      try {
+        notice(control_.process_of(owner));
+      } catch (const std::bad_alloc&) {  // then nobody is told
+      }
     }
   }
 }

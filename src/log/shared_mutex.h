@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "base/env.h"
 #include "base/shared_control.h"
@@ -33,7 +34,8 @@ class SharedMutex {
   SharedMutex(SharedControl& control, Clock& clock, SharedMutexWord& word)
       : control_(control), clock_(clock), word_(word.word) {}
 
-  /// `token` is this process's. `notice(process)` is called about once a second while waiting for a live owner.
+  /// `token` is this process's. `notice(process)` is called about once a second while waiting for a live owner. Throws
+  /// nothing: what waits here may hold other locks.
   Acquired lock(OwnerToken token, const std::function<void(std::uint32_t process)>& notice);
   /// False when a live owner holds it.
   bool try_lock(OwnerToken token, Acquired& acquired);
@@ -44,6 +46,22 @@ class SharedMutex {
   Clock& clock_;
   SharedControl::Word& word_;
   std::atomic<bool> looked_ = false;
+};
+
+/// Unlocks at the end of its scope, however that is left: memory can run out anywhere, and a lock taken along by an
+/// exception would stop everybody for as long as this process lives.
+class SharedUnlock {
+ public:
+  explicit SharedUnlock(SharedMutex& mutex) : mutex_(&mutex) {}
+  SharedUnlock(const SharedUnlock&) = delete;
+  SharedUnlock& operator=(const SharedUnlock&) = delete;
+  ~SharedUnlock() { now(); }
+  void now() {
+    if (SharedMutex* const mutex = std::exchange(mutex_, nullptr)) mutex->unlock();
+  }
+
+ private:
+  SharedMutex* mutex_;
 };
 
 }  // namespace weft::log

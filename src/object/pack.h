@@ -94,7 +94,9 @@ class PackWriter {
 class PackReader {
  public:
   /// not_found; damaged when it is not the pack `id`, or cut off.
-  static Result<PackReader> open(FileSystem& fs, const std::string& path, const ObjectId& id);
+  /// `keeps_file`: it stays open until the reader goes; otherwise each read opens it again, for stores of more packs
+  /// than a process may have files open.
+  static Result<PackReader> open(FileSystem& fs, const std::string& path, const ObjectId& id, bool keeps_file = true);
 
   const PackSummary& summary() const;
   /// Sum of all objects' sizes; of lists of chunks, their own.

@@ -12,7 +12,8 @@ namespace weft::object {
 
 struct PackReader::State final : PackBytes {
   std::string path;
-  std::unique_ptr<File> file;
+  FileSystem* fs = nullptr;
+  std::unique_ptr<File> file;  // none: opened for each read
   std::shared_ptr<Mapping> mapping;
   PackFooter footer;
   PackSummary summary;
@@ -23,7 +24,15 @@ struct PackReader::State final : PackBytes {
     return {mapping->bytes().substr(footer.table_offset, length), footer.objects};
   }
   Result<std::size_t> read_some_at(std::uint64_t offset, std::span<char> out) const override {
-    return file->read_some_at(offset, out);
+    if (file) return file->read_some_at(offset, out);
+    const auto opened = fs->open(path, OpenMode::read);
+    if (opened) return (*opened)->read_some_at(offset, out);
+    if (opened.error().code != Code::not_found) return opened.error();
+    // A gc took its name away meanwhile; what is mapped stays.
+    const ByteView rest = mapping->bytes().substr(std::min<std::uint64_t>(offset, mapping->bytes().size()));
+    const std::size_t length = std::min(out.size(), rest.size());
+    std::copy_n(rest.data(), length, out.data());
+    return length;
   }
   std::uint64_t end() const override { return footer.table_offset; }
   GroupCache* groups() const override { return &group_cache; }
@@ -64,11 +73,13 @@ Result<void> PackReader::State::load(const ObjectId& id) {
   return {};
 }
 
-Result<PackReader> PackReader::open(FileSystem& fs, const std::string& path, const ObjectId& id) {
+Result<PackReader> PackReader::open(FileSystem& fs, const std::string& path, const ObjectId& id, bool keeps_file) {
   auto state = std::make_shared<State>();
   state->path = path;
+  state->fs = &fs;
   WEFT_TRY(state->file, fs.open(path, OpenMode::read));
   WEFT_DO(state->located(state->load(id)));
+  if (!keeps_file) state->file.reset();
   return PackReader(std::move(state));
 }
 

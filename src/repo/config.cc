@@ -189,15 +189,20 @@ Result<UserConfig> read_user_config(const Context& context) {
   WEFT_TRY(const toml::table table, parse(text, path));
   WEFT_TRY(config.user_name, string_at(table, "user.name", path));
   WEFT_TRY(config.user_email, string_at(table, "user.email", path));
-  if (const auto node = table.at_path("safe.stores")) {
+  const auto take_list = [&](std::string_view key, std::vector<std::string>& out) -> Result<void> {
+    const auto node = table.at_path(key);
+    if (!node) return {};
     const auto* list = node.as_array();
-    if (list == nullptr) return wrong_type(path, "safe.stores", "a list of strings");
+    if (list == nullptr) return wrong_type(path, key, "a list of strings");
     for (const auto& element : *list) {
       const auto value = element.value_exact<std::string>();
-      if (!value) return wrong_type(path, "safe.stores", "a list of strings");
-      config.safe_stores.push_back(*value);
+      if (!value) return wrong_type(path, key, "a list of strings");
+      out.push_back(*value);
     }
-  }
+    return {};
+  };
+  WEFT_DO(take_list("safe.stores", config.safe_stores));
+  WEFT_DO(take_list("safe.network", config.safe_network));
   return config;
 }
 

@@ -28,6 +28,7 @@ struct UserConfig {
   std::string user_email;
   std::vector<std::string>
       safe_stores;  ///< `safe.stores`: directories of stores of others that may be used; "*" for all
+  std::vector<std::string> safe_network;  ///< `safe.network`: of stores that no other machine uses; "*" for all
 };
 /// Defaults where there is no file. invalid, with file and line, when it does not parse or a key has the wrong type.
 Result<UserConfig> read_user_config(const Context& context);

@@ -1,5 +1,7 @@
 #include "repo/repository.h"
 
+#include <algorithm>
+
 #include "repo/config.h"
 #include "repo/files.h"
 #include "repo/history.h"
@@ -24,6 +26,26 @@ std::string relative_to(std::string_view path, std::string_view root) {
   return std::string(path.substr(root.size() + (root == "/" ? 0 : 1)));
 }
 
+/// Whether `path`, a `.weft`, is in a list of those, or of directories that hold them.
+bool names_store(const std::vector<std::string>& list, const std::string& path) {
+  return std::any_of(list.begin(), list.end(), [&](const std::string& named) {
+    return named == "*" || named == path || join_path(named, kStoreName) == path;
+  });
+}
+
+/// WEFT_SAFE_STORES: as `safe.stores`, the paths separated by colons. For containers and services without a home.
+std::vector<std::string> safe_stores_of_environment(const Context& context) {
+  std::vector<std::string> out;
+  const auto found = context.environment.find("WEFT_SAFE_STORES");
+  std::string_view rest = found == context.environment.end() ? std::string_view() : std::string_view(found->second);
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    if (end > 0) out.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return out;
+}
+
 /// Stores of others may hold anything; only who asked for it works in one (DESIGN 12).
 Result<void> check_owner(const Context& context, const std::string& path, const FileStatus& status) {
   if (status.uid == context.uid) return {};
@@ -31,10 +53,9 @@ Result<void> check_owner(const Context& context, const std::string& path, const 
     const auto sudo = context.environment.find("SUDO_UID");
     if (sudo != context.environment.end() && sudo->second == std::to_string(status.uid)) return {};
   }
+  if (names_store(safe_stores_of_environment(context), path)) return {};
   WEFT_TRY(const UserConfig config, read_user_config(context));
-  for (const std::string& safe : config.safe_stores) {
-    if (safe == "*" || safe == path || join_path(safe, kStoreName) == path) return {};
-  }
+  if (names_store(config.safe_stores, path)) return {};
   return make_error(Code::refused, "the store " + quoted(path) + " belongs to another user",
                     "weft config set safe.stores " + quoted(path) + ", if you trust it")
       .with("path", path);
@@ -112,6 +133,15 @@ Result<void> register_default(const Context& context, store::Store& store, const
 
 }  // namespace
 
+store::StoreHooks store_hooks(const Context& context) {
+  store::StoreHooks hooks = store_hooks();
+  hooks.trusts_network = [context](const std::string& directory) {
+    const auto config = read_user_config(context);
+    return config && names_store(config->safe_network, directory);
+  };
+  return hooks;
+}
+
 Result<void> make_directories(FileSystem& fs, const std::string& path) {
   if (path == "/" || path == ".") return {};
   const auto made = fs.make_directory(path);
@@ -159,14 +189,14 @@ Result<Repository> Repository::init(const Context& context, const std::string& d
   const std::string root = absolute_path(context.directory, directory);
   WEFT_DO(make_directories(fs, root));
   const std::string store_path = join_path(root, kStoreName);
-  auto created = store::Store::create(context.env, store_path, {}, store_hooks());
+  auto created = store::Store::create(context.env, store_path, {}, store_hooks(context));
   if (!created && created.error().code != Code::exists) return std::move(created).error();
   const bool existed = !created.has_value();
   if (existed) {
     const Error exists = make_error(Code::exists, "there is a weft store already: " + quoted(store_path),
                                     "`weft status` shows where it stands")
                              .with("path", store_path);
-    created = store::Store::open(context.env, store_path, store_hooks());
+    created = store::Store::open(context.env, store_path, store_hooks(context));
     if (!created) return exists;
     WEFT_TRY(const auto snapshot, created->snapshot());
     WEFT_TRY(const auto present, snapshot.ref(workspace_ref(kDefaultWorkspace)));
@@ -186,9 +216,17 @@ Result<std::string> Repository::find_store(const Context& context) {
   return std::move(found.store);
 }
 
-Result<Repository> Repository::open_only(const Context& context) {
+Result<Repository> Repository::open_only(const Context& context) { return open_with(context, store_hooks(context)); }
+
+Result<Repository> Repository::open_to_look(const Context& context) {
+  store::StoreHooks hooks = store_hooks(context);
+  hooks.only_look = make_error(Code::refused, "this command only looks", "run a command that records");
+  return open_with(context, hooks);
+}
+
+Result<Repository> Repository::open_with(const Context& context, const store::StoreHooks& hooks) {
   WEFT_TRY(Found found, discover(context));
-  WEFT_TRY(auto store, store::Store::open(context.env, found.store, store_hooks()));
+  WEFT_TRY(auto store, store::Store::open(context.env, found.store, hooks));
   Repository repository(context, std::move(store));
   repository.location_ = std::move(found.location);
   return repository;

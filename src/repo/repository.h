@@ -32,6 +32,10 @@ struct Context {
   std::uint32_t uid = 0;                           ///< effective
 };
 
+/// What a store is opened with in this context (store_hooks() in history.h, and what the user's configuration says of
+/// network file systems: asked only on such a one).
+store::StoreHooks store_hooks(const Context& context);
+
 /// In a workspace ref's `extra`.
 struct WorkspaceRecord {
   std::string path;    ///< host path of the files; empty when the workspace has none
@@ -83,6 +87,9 @@ class Repository {
     std::string prefix;
   };
   const std::optional<Location>& location() const { return location_; }
+  /// As open_only(), making, locking and writing nothing: for commands that explain (`weft doctor`).
+  static Result<Repository> open_to_look(const Context& context);
+
   /// The workspace found; absent when -C stands inside no workspace (e.g. inside `.weft`).
   struct Workspace {
     std::string name;
@@ -108,6 +115,7 @@ class Repository {
 
  private:
   Repository(const Context& context, store::Store store) : context_(context), store_(std::move(store)) {}
+  static Result<Repository> open_with(const Context& context, const store::StoreHooks& hooks);
   Context context_;
   store::Store store_;
   std::optional<Location> location_;

@@ -24,6 +24,8 @@ constexpr Setting kSettings[] = {
     {"user.email", text, "", "", false, "your e-mail address"},
     {"safe.stores", list, "", "", false,
      "stores of other users, or directories that hold them, that may be used; `*` for all"},
+    {"safe.network", list, "", "", false,
+     "stores on network file systems, or directories that hold them, that no other machine uses; `*` for all"},
     {"record.max-new-file-size", size, "50 MiB", "", true, "new files above this are left out of commits; 0: no limit"},
     {"gc.undo-window", text, "30 days", "", true,
      "how long operations can be undone, and what nothing refers to is kept, once `gc` runs"},

@@ -103,7 +103,7 @@ Result<std::vector<std::pair<std::string, RawValue>>> parse_setting_values(ByteV
 /// Which file: the user's, or `store_directory`/config.toml.
 std::string settings_path(const Context& context, const std::string& store_directory);
 /// Sets one value, or with nullopt takes it out; every other byte of the file stays (config.h, C-2). False: there was
-/// nothing to take out. For `safe.stores` the value is added to the list.
+/// nothing to take out. For lists (`safe.stores`) the value is added.
 Result<bool> write_setting(const Context& context, const std::string& store_directory, std::string_view key,
                            const std::optional<std::string>& value);
 /// The text without that key's line: the pure half. nullopt: it does not stand there.

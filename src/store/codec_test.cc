@@ -246,6 +246,7 @@ TEST(Transactions, WhatCouldNotBeReadBackIsRefused) {
   EXPECT_EQ(attempt({.label = "l"}, {high, low}).error().code, Code::internal);
   EXPECT_EQ(attempt({.label = "l"}, {low, low}).error().code, Code::internal);
   ASSERT_TRUE(attempt({.label = Bytes(kMaxLabelBytes, 'l')}, {low, high}));
+  store = make_error(Code::internal, "closed");
   ASSERT_EQ(0, ::unlink((temp / ".weft/control").c_str()));
   store = Store::open(system_env(), temp / ".weft");
   ASSERT_TRUE(store) << store.error().message;

@@ -800,14 +800,13 @@ Result<GcReport> gc(const Snapshot& now, const GcOptions& options) {
   if (!mutex.try_lock(me, acquired)) {
     return make_error(Code::busy, "another gc is at work in this store", "wait for it, then try again");
   }
-  const auto collected = [&]() -> Result<GcReport> {
+  const log::SharedUnlock held(mutex);
+  return [&]() -> Result<GcReport> {
     // The history index goes on from a place of the log that is about to go.
     if (store->touches && !options.dry_run) WEFT_DO(extend_history(store, {.all = true, .wait = true}));
     WEFT_TRY(Snapshot fresh, Store::State::view(store));
     return Collector(store, std::move(fresh), options).run();
   }();
-  mutex.unlock();
-  return collected;
 }
 
 }  // namespace weft::store

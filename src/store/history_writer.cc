@@ -341,14 +341,13 @@ Result<std::uint64_t> extend_history(const std::shared_ptr<Store::State>& store,
   } else if (!mutex.try_lock(me, acquired)) {
     return std::uint64_t{0};
   }
+  const log::SharedUnlock held(mutex);
   // Taken inside the lock: not behind what another extension has just covered.
   auto now = std::make_shared<Snapshot::State>();
   now->store = store;
   now->durable = store->log.durable();
   const Snapshot snapshot(std::move(now));
-  auto extended = HistoryWriter(*store, snapshot, extent).run();
-  mutex.unlock();
-  return extended;
+  return HistoryWriter(*store, snapshot, extent).run();
 }
 
 }  // namespace weft::store

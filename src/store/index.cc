@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/machine.h"
+
 namespace weft::store {
 namespace {
 
@@ -35,7 +37,11 @@ Result<std::shared_ptr<const object::PackReader>> PackCache::open(const ObjectId
   const std::lock_guard<std::mutex> guard(mutex_);
   if (const auto found = packs_.find(id); found != packs_.end()) return found->second;
   const std::string path = join_path(directory_, object::pack_file_name(id));
-  auto reader = object::PackReader::open(env_.fs, path, id);
+  if (max_open_ == 0) {  // a part of what this process may have
+    const auto limit = machine_limits().open_files;
+    max_open_ = static_cast<std::size_t>(std::clamp<std::uint64_t>(limit.value_or(UINT64_MAX) / 4, 8, kMaxOpenPacks));
+  }
+  auto reader = object::PackReader::open(env_.fs, path, id, packs_.size() < max_open_);
   if (!reader) {
     Error error = std::move(reader).error();
     if (error.code == Code::not_found) error = damaged(fmt::format("the pack {} is gone", path)).with("path", path);
@@ -323,6 +329,7 @@ Result<void> Index::take_in(const View& view, const Checkpoint& checkpoint, Gath
 Result<void> Index::write_merged(const View& view, Gathered gathered, log::LogPoint point) {
   // All of index/ may be deleted, the directory, too.
   if (auto made = env_.fs.make_directory(directory_); !made && made.error().code != Code::exists) return made;
+  remove_old_durable_temporaries(env_.fs, directory_, env_.clock.now_ns());
   Manifest manifest = view.manifest;
   ++manifest.number;
   manifest.point = point;
@@ -389,7 +396,8 @@ Result<void> Index::merge(log::Log& log, const Merging& merging) {
   } else if (!mutex.try_lock(me, acquired)) {
     return {};
   }
-  const auto merged = [&]() -> Result<void> {
+  const log::SharedUnlock held(mutex);
+  return [&]() -> Result<void> {
     if (room_for == 0 && !merging.always && !merge_due()) return {};
     if (room_for != 0 && has_room(room_for, 1)) return {};
     std::uint64_t tables = state_.tables.load();
@@ -441,8 +449,6 @@ Result<void> Index::merge(log::Log& log, const Merging& merging) {
     state_.dirty[frozen].store(0);
     return {};
   }();
-  mutex.unlock();
-  return merged;
 }
 
 Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
@@ -487,7 +493,9 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
   Gathered gathered;
   gathered.client = base->manifest.client;
   log::LogPoint merged = base->manifest.point.position == 0 ? first : base->manifest.point;
-  const bool can_write = witnessed == 0;
+  // A block of this process's own is made where nothing may be written: then what the log holds is only looked at.
+  const bool only_look = !control_.is_shared();
+  const bool can_write = witnessed == 0 && !only_look;
   WEFT_TRY(const auto scanned,
            segments_.scan(merged, std::max(known_durable, witnessed), [&](const log::Frame& frame) -> Result<void> {
              if (can_write && count_entries(gathered.lists) >= kGatherEntries) {
@@ -516,6 +524,9 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
     return recover_damaged(std::move(recovered), std::max(known_durable, witnessed));
   }
   if (unusable) {
+    if (only_look && !recovered.damage) {
+      return std::move(*unusable).hinted("a command that may write to the store makes the index anew from the log");
+    }
     if (recovered.damage || !can_write) {
       return beyond_reading(recovered.damage.value_or("the log was cut while the store was in use"), *unusable);
     }
@@ -537,7 +548,14 @@ Result<RecoveredIndex> Index::recover(std::uint64_t witnessed) {
   if (base->base && base->base->lost && !recovered.damage && !gathered.checkpoint) {
     recovered.damage = base->base->lost->message;
   }
-  if (!recovered.damage && (entries > kMergeEntries || gathered.packs.size() >= kMergePacks || gathered.checkpoint)) {
+  const bool due = entries > kMergeEntries || gathered.packs.size() >= kMergePacks || gathered.checkpoint;
+  const bool fits =
+      entries <= kMaxTableCapacity / 4 * 3 && gathered.packs.size() <= kMaxTailPacks && !gathered.checkpoint;
+  if (!recovered.damage && due && only_look && !fits) {
+    return make_error(Code::permission, "the index is too far behind the log to be used as it is",
+                      "a command that may write to the store brings it up to date");
+  }
+  if (!recovered.damage && due && !only_look) {
     WEFT_DO(segments_.flush_from(base->manifest.point.position));
     WEFT_DO(write_merged(*base, std::move(gathered), scanned.end));
     if (const auto now = this->base(); now && *now && (*now)->lost) recovered.damage = (*now)->lost->message;

@@ -32,7 +32,7 @@
 
 namespace weft::store {
 
-/// Opened packs of a store, by id. Thread-safe.
+/// Opened packs of a store, by id. So many keep their files open, fewer where the process may open few. Thread-safe.
 class PackCache {
  public:
   PackCache(Env& env, std::string directory) : env_(env), directory_(std::move(directory)) {}
@@ -40,10 +40,12 @@ class PackCache {
   const std::string& directory() const { return directory_; }
 
  private:
+  static constexpr std::uint64_t kMaxOpenPacks = 256;
   Env& env_;
   std::string directory_;
   std::mutex mutex_;
   std::map<ObjectId, std::shared_ptr<const object::PackReader>> packs_;
+  std::size_t max_open_ = 0;  // 0: not asked for yet
 };
 
 /// The hex digits an id begins with.

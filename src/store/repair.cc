@@ -63,9 +63,11 @@ class Repairer {
       report_.done.push_back("rebuild the index");
       return std::move(report_);
     }
+    if (auto unsafe = unsafe_place(env_, directory_, hooks_)) return *std::move(unsafe);
     // Nobody may have the store open: what they hold in memory is about to be made anew.
-    WEFT_DO(hooks_.retire_control ? hooks_.retire_control(join_path(directory_, "control"))
-                                  : retire_mapped_control(join_path(directory_, "control")));
+    WEFT_DO(hooks_.retire_control
+                ? hooks_.retire_control(join_path(directory_, "control"))
+                : retire_mapped_control(join_path(directory_, "control"), join_path(directory_, "format")));
     bool alone = false;
     {
       std::vector<std::string> notices;

@@ -51,19 +51,23 @@ Result<void> initialise(Env& env, const std::string& directory, const Format& fo
                               recovered.damage.has_value());
 }
 
-/// The store may not be written to by this process, or there is no room: reading needs neither.
-bool forbids_writing(const Error& error) { return error.code == Code::permission || error.code == Code::no_space; }
+/// The store may not be written to by this process, there is no room, or others go by a block that does not fit any
+/// more: reading needs none of that.
+bool forbids_writing(const Error& error) {
+  return error.code == Code::permission || error.code == Code::no_space || error.code == Code::busy;
+}
 
 }  // namespace
 
-/// `unwritable`: why the block is one of this process's own. Such a one shows the log as its files are now; what others
-/// append later it does not see, and it flushes nothing of what it accepts.
+/// `unwritable`: why the block is to be one of this process's own, set here where that turns out. Such a one shows the
+/// log as its files are now; what others append later it does not see, and it flushes nothing of what it accepts.
 Result<std::unique_ptr<SharedControl>> open_store_control(Env& env, const std::string& directory, const Format& format,
                                                           const StoreHooks& hooks, std::vector<std::string>& notices,
                                                           std::optional<Error>& unwritable,
                                                           const std::function<Result<void>()>& before) {
   SharedControlOptions options;
   options.path = join_path(directory, "control");
+  options.presence = format_path(directory);
   options.size = kControlBytes;
   options.layout = kControlLayout;
   Access access = Access::write;
@@ -71,13 +75,35 @@ Result<std::unique_ptr<SharedControl>> open_store_control(Env& env, const std::s
     if (before && access == Access::write) WEFT_DO(before());
     return initialise(env, directory, format, control, access, notices);
   };
-  if (hooks.open_control) return hooks.open_control(options);
-  auto control = open_mapped_control(options);
-  if (control || !forbids_writing(control.error())) return control;
-  unwritable = control.error();
-  notices.clear();
+  if (!unwritable) {
+    if (hooks.open_control) return hooks.open_control(options);
+    auto control = open_mapped_control(options);
+    if (control || !forbids_writing(control.error())) return control;
+    unwritable = std::move(control).error();
+    if (unwritable->code == Code::no_space) {
+      unwritable->hint = "free some room; until then the store can be read as it is";
+    } else if (unwritable->code == Code::permission) {
+      unwritable->hint = "the store can be read as it is; to record, make it writable: `weft doctor` says what it is";
+    }
+    notices.clear();
+  }
   access = Access::read;
   return make_private_control(options);
+}
+
+std::optional<Error> unsafe_place(Env env, const std::string& directory, const StoreHooks& hooks) {
+  const auto type = env.fs.type_of(directory);
+  if (!type || sharing_of(*type) != Sharing::network) return std::nullopt;
+  if (hooks.trusts_network && hooks.trusts_network(directory)) return std::nullopt;
+  return make_error(Code::refused,
+                    fmt::format("{} lies on a network file system ({}): other machines could write to it, and neither "
+                                "locks nor shared memory would tell",
+                                directory, type->name),
+                    fmt::format("it can be read as it is; keep stores on a disk of this machine, or, if no other "
+                                "machine ever uses this one: weft config set safe.network {}",
+                                quoted(directory)))
+      .with("path", directory)
+      .with("file_system", type->name);
 }
 
 /// The snapshot given out last. Kept by the facade: what a snapshot holds holds no snapshot.
@@ -103,6 +129,12 @@ Result<Store> Store::create(Env env, const std::string& directory, const StoreOp
   WEFT_DO(decode_format(encode_format(format), "the new store's settings"));
   if (env.fs.status(format_path(directory))) {
     return make_error(Code::exists, fmt::format("{} is a weft store already", directory));
+  }
+  if (auto unsafe = unsafe_place(env, parent_path(directory), hooks)) {
+    return std::move(*unsafe).hinted(
+        "make it on a disk of this machine; `weft workspace add` can put a workspace's files elsewhere. If no other "
+        "machine ever uses this directory: weft config set safe.network " +
+        quoted(parent_path(directory)));
   }
   // A directory without `format` is what a killed creation leaves: gone on with.
   for (const std::string& path : {directory, join_path(directory, "log"), join_path(directory, "packs"),
@@ -130,16 +162,11 @@ Result<Store> Store::open(Env env, const std::string& directory, const StoreHook
   }
   WEFT_TRY(const Format format, decode_format(*bytes, format_path(directory)));
   std::vector<std::string> notices;
-  std::optional<Error> unwritable;
+  std::optional<Error> unwritable = hooks.only_look ? hooks.only_look : unsafe_place(env, directory, hooks);
   WEFT_TRY(auto control, open_store_control(env, directory, format, hooks, notices, unwritable));
   auto state = std::make_shared<State>(env, directory, format, std::move(control), hooks);
   state->notices = std::move(notices);
-  if (unwritable) {
-    const bool full = unwritable->code == Code::no_space;
-    state->unwritable = std::move(*unwritable)
-                            .hinted(full ? "free some room; until then the store can be read as it is"
-                                         : "the store can be read as it is; to record, make it writable");
-  }
+  state->unwritable = std::move(unwritable);
 
   // What was durable must still be there: files may have been cut while the control block lived on.
   const std::uint64_t durable = state->log.durable().position;

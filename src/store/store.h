@@ -104,6 +104,12 @@ struct StoreHooks {
   std::function<Result<std::unique_ptr<SharedControl>>(const SharedControlOptions&)> open_control;
   /// Removes the control block; default: retire_mapped_control.
   std::function<Result<void>(const std::string& path)> retire_control;
+  /// Whether a store on a network file system may be written to all the same: its user has said that this machine
+  /// alone uses it. Default: none may.
+  std::function<bool(const std::string& directory)> trusts_network;
+  /// Open it without making, locking or writing anything, as a store that may not be written to is opened; what
+  /// records then refuses with this.
+  std::optional<Error> only_look{};
   /// About once a second while another live process keeps this one waiting.
   std::function<void(std::uint32_t process)> waiting;
   /// What a change touched; without it the history index is neither extended nor checked.

@@ -162,6 +162,9 @@ Result<std::unique_ptr<SharedControl>> open_store_control(Env& env, const std::s
                                                           const std::function<Result<void>()>& before = {});
 /// In a store: a repair is half-way through replacing files (salvage.h).
 inline constexpr std::string_view kRepairingName = "repairing";
+/// Why the store in `directory` must not be written to where it lies: other machines could write to it, and our locks
+/// and our shared memory would not know. Nothing where it may be.
+std::optional<Error> unsafe_place(Env env, const std::string& directory, const StoreHooks& hooks);
 
 /// Part of Store::verify: the history index. Deep: every record and every key is what the change itself says.
 Result<void> verify_history(Store::State& store, const Snapshot& snapshot, bool deep,

@@ -143,7 +143,7 @@ TEST_F(StoreTest, TheIndexSurvivesManyMergesAndReopening) {
     ids.push_back(last);
   }
   for (int round = 0; round < 2; ++round) {
-    const auto snapshot = store_->snapshot();
+    auto snapshot = store_->snapshot();
     ASSERT_TRUE(snapshot);
     for (std::size_t i = 0; i < ids.size(); i += 7) {
       const auto change = snapshot->change(ids[i]);
@@ -155,6 +155,7 @@ TEST_F(StoreTest, TheIndexSurvivesManyMergesAndReopening) {
     const auto report = store_->verify(true, {});
     ASSERT_TRUE(report) << report.error().message;
     for (const auto& finding : report->findings) ADD_FAILURE() << finding.what << " / " << finding.affects;
+    snapshot = make_error(Code::internal, "closed");
     store_.reset();
     ASSERT_EQ(0, unlink((directory() + "/control").c_str()));
     auto again = Store::open(env_, directory());

@@ -86,6 +86,9 @@ Result<Bytes> Survey::read_place(const Place& place, const ObjectId& id) const {
   }
   auto scan = part_packs_.find(*place.pack);
   if (scan == part_packs_.end()) {
+    // Each keeps its file open, and a store may have more packs than a process may have files.
+    constexpr std::size_t kMaxOpenParts = 16;
+    if (part_packs_.size() >= kMaxOpenParts) part_packs_.erase(part_packs_.begin());
     WEFT_TRY(auto opened, scan_of(packs_[*place.pack]));
     scan = part_packs_.emplace(*place.pack, std::move(opened)).first;
   }

@@ -201,6 +201,7 @@ struct Transaction::State final : log::FrameSource {
   TransactionId transaction_id;
   Bytes late;
   std::vector<std::size_t> move_offsets;  // from the frame's start; 0: skipped
+  std::vector<bool> moved;                // as Committed's: the answer needs no memory any more once it is durable
   std::optional<PayloadWriter> payload;
   std::uint64_t payload_sum = 0;
   std::size_t records_offset = 0;
@@ -422,6 +423,7 @@ Result<log::FrameSource::Sections> Transaction::State::build(log::AppendContext&
 
   late.clear();
   move_offsets.assign(edits.size(), 0);
+  moved.assign(edits.size(), false);
   std::vector<std::optional<Move>> current(edits.size());
   std::size_t moves = 0;
   std::vector<bool> skipped(edits.size(), false);
@@ -716,6 +718,10 @@ Result<Committed> Transaction::commit() {
                        state.edits.size()};
   if (!state.late_compute) state.write_payload();
 
+  if (!state.packs.empty() && !store.control->current()) {
+    return make_error(Code::busy, "the store was moved, removed or repaired while this command had it open",
+                      "nothing was recorded; run the command again where the store is now");
+  }
   for (int round = 0; round < kMaxMergeRounds; ++round) {
     WEFT_DO(store.index.refresh());
     auto appended = store.log.append(state, state.transaction_id);
@@ -731,14 +737,18 @@ Result<Committed> Transaction::commit() {
     Committed committed;
     committed.id = state.transaction_id;
     committed.position = appended->position;
-    for (const std::size_t offset : state.move_offsets) committed.moved.push_back(offset != 0);
+    for (std::size_t i = 0; i < state.moved.size(); ++i) state.moved[i] = state.move_offsets[i] != 0;
+    committed.moved = std::move(state.moved);
     const std::uint32_t commits = store.commits.fetch_add(1, std::memory_order_relaxed) + 1;
     if (commits == kPrefaultCommits) store.log.prefault();
     if (commits >= kPrefaultCommits) store.index.prefault();
     // The answer is known; what follows is housekeeping that the next process does if this one cannot.
-    if (store.index.merge_due()) (void)store.index.merge(store.log, false);
-    if (state.changes_before / store.history_step != state.changes_after / store.history_step) {
-      (void)extend_history(state.store, {.all = false});
+    try {
+      if (store.index.merge_due()) (void)store.index.merge(store.log, false);
+      if (state.changes_before / store.history_step != state.changes_after / store.history_step) {
+        (void)extend_history(state.store, {.all = false});
+      }
+    } catch (const std::bad_alloc&) {
     }
     return committed;
   }

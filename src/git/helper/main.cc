@@ -27,7 +27,8 @@ std::optional<Create> parse_create(std::string_view word) {
 int main(int argc, char** argv) {
   const std::string_view verb = argc > 1 ? argv[1] : "";
   if (argc == 2 && verb == "--version") {
-    std::puts("weft-git 0.1.0");
+    // `weft doctor` reads the protocol's number off the end.
+    std::printf("weft-git 0.1.0, protocol %u\n", static_cast<unsigned>(weft::git::wire::kVersion));
     return 0;
   }
   const auto create = argc == 5 && verb == "export" ? parse_create(argv[3]) : std::nullopt;
