@@ -10,22 +10,12 @@
 #include "object/byte_source.h"
 #include "object/chunker.h"
 #include "object/memory_objects.h"
+#include "object/testing/noise.h"
 
 namespace weft::object {
 namespace {
 
 using Kind = ChunkEntry::Kind;
-
-Bytes noise(std::uint64_t seed, std::size_t size) {
-  std::mt19937_64 random(seed);
-  Bytes out(size + 8, '\0');
-  for (std::size_t at = 0; at < size; at += 8) {
-    const std::uint64_t value = random();
-    std::memcpy(out.data() + at, &value, sizeof(value));
-  }
-  out.resize(size);
-  return out;
-}
 
 /// A run of so many noise and zero bytes, cut by both: content with as many entries as wanted.
 Bytes many_entries(std::size_t pairs) {

@@ -9,21 +9,10 @@
 
 #include "base/hash.h"
 #include "object/byte_source.h"
+#include "object/testing/noise.h"
 
 namespace weft::object {
 namespace {
-
-/// Bytes that nothing compresses.
-Bytes noise(std::uint64_t seed, std::size_t size) {
-  std::mt19937_64 random(seed);
-  Bytes out(size + 8, '\0');
-  for (std::size_t at = 0; at < size; at += 8) {
-    const std::uint64_t value = random();
-    std::memcpy(out.data() + at, &value, sizeof(value));
-  }
-  out.resize(size);
-  return out;
-}
 
 /// Gives bytes in pieces of a given size at most, and knows the zeros in it when it is asked.
 class PieceSource final : public ByteSource {

@@ -1,7 +1,5 @@
 #include "sabotage.h"
 
-#include <algorithm>
-
 namespace weft::store {
 namespace {
 
@@ -20,7 +18,6 @@ class SabotagedFile final : public File {
     return inner_->read_some_at(offset, out);
   }
   Result<void> write_at(std::uint64_t offset, std::span<const ByteView> parts) override {
-    if (sabotage_ == Sabotage::tails_not_cleared && in_log_ && overwrites_with_zeros(offset, parts)) return {};
     if (flush_due_) {
       flush_due_ = false;
       WEFT_DO(inner_->sync());
@@ -58,17 +55,6 @@ class SabotagedFile final : public File {
   Result<std::shared_ptr<Mapping>> map(std::uint64_t length) const override { return inner_->map(length); }
 
  private:
-  /// Zeros within the file as it is; growing it is something else.
-  bool overwrites_with_zeros(std::uint64_t offset, std::span<const ByteView> parts) const {
-    std::uint64_t length = 0;
-    for (const ByteView part : parts) {
-      if (std::any_of(part.begin(), part.end(), [](char c) { return c != 0; })) return false;
-      length += part.size();
-    }
-    const auto size = inner_->size();
-    return size && offset + length <= *size;
-  }
-
   std::unique_ptr<File> inner_;
   Sabotage sabotage_;
   bool in_log_, in_packs_;
@@ -85,8 +71,7 @@ std::string describe(Sabotage sabotage) {
                                            "no flush of directories",
                                            "flush of the log too late",
                                            "errors of flushes lost",
-                                           "errors of writes lost",
-                                           "torn tails not cleared"};
+                                           "errors of writes lost"};
   return kNames[static_cast<int>(sabotage)];
 }
 

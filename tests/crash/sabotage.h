@@ -18,7 +18,6 @@ enum class Sabotage : std::uint8_t {
   late_log_flush,     ///< the log's flush is acknowledged first and made with the next write: durable is said too early
   flush_errors_lost,  ///< a flush that failed is taken for one that worked
   write_errors_lost,  ///< a write that failed is taken for one that worked
-  tails_not_cleared,  ///< zeros written over the log are not: what is behind a torn tail stays there
 };
 std::string describe(Sabotage sabotage);
 
